@@ -12,7 +12,7 @@ from lessons import page, sig
 
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
-from blackboard.lessons.overheads import implied, kernels, numbers, simulation
+from blackboard.lessons.overheads import figures, implied, kernels, numbers, simulation
 from blackboard.lessons.overheads.kernels import Plan
 
 
@@ -326,3 +326,10 @@ def test_the_chain_of_the_page_is_counted_by_hand():
     for name, moved in (("chain", 3 * vector + norm), ("hand", 5 * vector + weight), ("one", 4 * vector + weight)):
         assert told[f"{name}_bytes"] == f"{moved:.0f} MB"
     assert (told["chain_apart"], told["chain_fused"]) == ("2.03 ms", "0.26 ms")
+
+
+def test_the_opening_draws_what_is_missing():
+    """The bars, by hand: bytes over bandwidth, and the measured tokens."""
+    drawn = figures.opening().alt
+    assert f"A100: {13.476e9 / 2.039e12 * 1e3:.1f} of {1e3 / 25.5:.1f} ms" in drawn
+    assert f"{2 * 7.505e9 / 4.8e12 * 1e3:.1f} of 38.9 ms" in drawn

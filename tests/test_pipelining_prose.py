@@ -107,8 +107,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "gpu_kv": f"{150 * 5.27 / 8:.1f} GB",
         "lecture_hop": "2.5 ms",
         "said_cache": f"{cache / 1e9:.2f} GB",
-        "whole_cache": f"{cache / 1e9:.2f}",
-        "half_cache": f"{cache / 2e9:.2f}",
         "hop_us": f"{150 * 7168 * 2 / 8 / 50e9 * 1e6:.1f} µs",
         "hop_bytes": f"{150 * 7168 * 2 / 1e6:.1f} MB",
         "hop_whole": f"{5.4 + 2.8:.1f} µs",
@@ -158,9 +156,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "hop_third": f"{(third - late) / 2 * 1e3:.1f} ms",
         "memory_box": "1,128",
         "stored_box": "671",
-        "left_box": f"{1_128 - 671}",
-        "stored_half": f"{671.03 / 2:.0f}",
-        "left_half": f"{1_128 - 671.03 / 2:.0f}",
         "lead_two": f"{150 / two / (86 / one) - 1:.0%}",
         "lead_worst": f"{150 / (two + 150 * attends - idle[150]) / (86 / (one + 86 * attends - idle[86])) - 1:.0%}",
         "unchosen": f"{(248 / 256) ** 86:.1%}",
@@ -422,9 +417,18 @@ def test_the_300_users_of_a_box_are_those_of_the_other():
     told, cache = numbers.all(), 75_000 * KV
     assert 2 * ((1.128e12 - TOTAL / 2) // (cache / 2)) == 2 * int(told["users_two"]) == 600
     assert int(told["users_two"]) * cache + TOTAL < 2 * 1.128e12 < (int(told["users_two"]) + 1) * cache + TOTAL
-    assert int(told["stored_half"]) + int(told["left_half"]) == 1_128
     held = [float(told[name].split()[0]) for name in ("gpu_weights", "gpu_kv", "gpu_memory")]
     assert 0.99 * held[2] < held[0] + held[1] < held[2]
+
+
+def test_the_opening_draws_the_room_of_both_ways():
+    """The figure's sums, by hand: 86 caches beside all weights, 300 halves beside half of them."""
+    cache = 75_000 * KV
+    for share, users in ((1, 86), (2, 300)):
+        left = (
+            f"{(1.128e12 - TOTAL / share) / 1e9:,.0f} GB have room for {users} caches of {cache / share / 1e9:.2f} GB"
+        )
+        assert f"{TOTAL / share / 1e9:,.0f} GB, and the other {left}" in figures.opening().alt
 
 
 def test_what_makes_no_sense_is_refused():

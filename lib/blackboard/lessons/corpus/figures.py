@@ -104,6 +104,30 @@ def _mark_runs(axes) -> None:
 
 
 def opening() -> Drawing:
+    """The larger model's published scores against the dollars of its training, as they seem to flatten."""
+    fig, axes = drawing.axes(5.0, 2.1)
+    tokens, scores = simulation.checkpoints(numbers.LARGE)
+    dollars, points = numbers.paid(), [100 * score for score in scores]
+    spent = [dollars * count / tokens[-1] / 1e3 for count in tokens]
+    axes.plot(spent, points, "o-", color=COLOURS["measured"], ms=7, lw=1.2)
+    axes.axvspan(spent[2], spent[-1], color=COLOURS["cost"], alpha=0.2, lw=0)
+    axes.text((spent[2] + spent[-1]) / 2, 63.2, "two thirds of the money:\none point", ha="center", va="bottom")
+    for n, shift in ((0, (9, -3)), (2, (0, 8)), (4, (0, 8))):
+        beside(axes, f"{points[n]:.1f}", (spent[n], points[n]), shift, "measured", ha="center" if n else "left")
+    axes.set(xlim=(0, 1.04 * spent[-1]), ylim=(62.5, 70.5), xlabel="dollars spent on training")
+    axes.set_xticks([0, 20, 40, 60, 80, 100], ["0", *(f"{thousand},000" for thousand in (20, 40, 60, 80, 100))])
+    axes.set_ylabel("mean score\n(%)")
+    each = ", ".join(f"{point:.1f}% for ${1e3 * cost:,.0f}" for point, cost in zip(points, spent))
+    return done(
+        fig,
+        "fig-corpus-opening",
+        "The model learned most for the first dollars.",
+        f"Mean score of {numbers.LARGE} on six tasks, 62 to 70.5%, against the dollars spent, 0 to 100,000: {each}."
+        " The curve rises steeply and flattens. A band marks the last two thirds of the money.",
+    )
+
+
+def doublings() -> Drawing:
     """The larger model's published scores against its tokens, and the straight line through them."""
     fig, axes = drawing.axes(5.0, 3.2)
     line = simulation.fit(numbers.LARGE, form="line")
@@ -123,7 +147,7 @@ def opening() -> Drawing:
     each = ", ".join(f"{score:.1f}% after {_short(count)}" for count, score in zip(tokens, scores))
     return done(
         fig,
-        "fig-corpus-opening",
+        "fig-doublings",
         "The published scores of LLäMmlein 1B lie near a straight line, which gains the same with every doubling of the"
         " tokens. The last one did not rise.",
         f"Mean score of {numbers.LARGE} on six tasks, 62 to 70.5%, against tokens of training from 15 billion to 6"

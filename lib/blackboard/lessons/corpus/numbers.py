@@ -69,6 +69,11 @@ def there() -> dict[str, str]:
     return {"text_all": trillions(stock["tokens"])}
 
 
+def paid() -> float:
+    """Dollars of the larger run's GPU-hours."""
+    return DOLLARS * run(LARGE)["training_GPU_hours"]
+
+
 def runs() -> dict[str, str]:
     """What the larger run was, by arithmetic."""
     row, peak = run(LARGE), chip("a100-80gb").flops("bf16")
@@ -84,7 +89,7 @@ def runs() -> dict[str, str]:
         "unique_1b": trillions(row["unique_tokens"]),
         "epochs_1b": significant(row["tokens"] / row["unique_tokens"], 2),
         "mfu_1b": f"{mfu:.0%}",
-        "all_dollars": f"${DOLLARS * row['training_GPU_hours']:,.0f}",
+        "all_dollars": f"${paid():,.0f}",
     }
 
 
@@ -300,8 +305,7 @@ def plateaus() -> dict[str, str]:
     early = min(row["steps"] for row in measurement("llammlein_saturated").records(model=LARGE))
     doublings = [math.log2(b / a) for a, b in zip(tokens, tokens[1:])]
     rises = [(b - a) / times for a, b, times in zip(scores, scores[1:], doublings)]
-    dollars = DOLLARS * run(LARGE)["training_GPU_hours"]
-    after = lambda place: f"${significant((1 - tokens[place] / tokens[-1]) * dollars / 1e3, 2)},000"
+    after = lambda place: f"${significant((1 - tokens[place] / tokens[-1]) * paid() / 1e3, 2)},000"
     return {
         "sat_1b": f"{early:,}",
         "rest_dollars": after(2),

@@ -12,11 +12,42 @@ from blackboard import units
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, done
 from blackboard.charts.style import COLOURS
-from blackboard.lessons.overheads import implied, simulation
+from blackboard.lessons.overheads import implied, numbers, simulation
 from blackboard.lessons.overheads.simulation import Timeline
 
 MS = units.factor("ms")
 SMALL = 10  # points: the least that a phone shows well
+
+
+# --- the question -----------------------------------------------------------------------------------------------------
+
+
+def opening() -> Drawing:
+    """A token on two GPUs: the time that the roofline allows, and the time that nobody has explained yet."""
+    found, (eager, floor) = implied.gpt_fast(), numbers.on_h200()
+    fig, axes = drawing.axes(5.0, 1.75)
+    rows = [("Llama 2 7B\non an A100", found.eager, found.floor), ("a similar model\non an H200", eager, floor)]
+    said = []
+    for line, (name, whole, least) in enumerate(rows):
+        whole, least = whole / MS, least / MS
+        axes.barh(line, least, 0.62, color=COLOURS["weights"])
+        axes.barh(line, whole - least, 0.62, least, color=COLOURS["muted"], alpha=0.25, lw=0)
+        axes.text((least + whole) / 2, line, f"{whole - least:.1f} ms: what for?", ha="center", va="center")
+        words = f"{'roofline: ' if line == 0 else ''}loading the weights, {least:.1f} ms"
+        axes.text(0, line - 0.36, words, va="bottom", color=COLOURS["weights"])
+        said.append(f"{name.replace(chr(10), ' ')}: {least:.1f} of {whole:.1f} ms")
+    axes.set(xlim=(0, max(whole for _, whole, _ in rows) / MS + 0.3), ylim=(1.45, -0.85), xlabel="ms of a token")
+    axes.set_yticks(range(2), [name for name, *_ in rows])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="y", visible=False)
+    return done(
+        fig,
+        "fig-missing",
+        "The faster GPU loads in less than half of the time, and a token takes hardly less.",
+        "Two bars of a token's time, with the part that loading the weights takes at full rate. The rest is grey and"
+        f" asks what for. {'; '.join(said)}.",
+    )
 
 
 # --- timelines --------------------------------------------------------------------------------------------------------

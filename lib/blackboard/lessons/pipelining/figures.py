@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.patches import Circle, Rectangle
 
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, done, percent
+from blackboard.charts.drawing import Drawing, arrow, bare, done, percent, thousands
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import numbers, simulation
@@ -235,6 +235,38 @@ def orders() -> Drawing:
         "Three moves take the idle time (gray) of box 0 from nine slots to none. Only the last move needs more memory."
         " A frame marks what the words below its schedule describe.",
         f"Four schedules of {numbers.TRAINED} micro-batches on {BOXES} boxes. {' '.join(said)}",
+    )
+
+
+def opening() -> Drawing:
+    """A box's memory with all layers and with half of them: weights, and the caches for which there is room."""
+    memory, weights, cache = numbers.box_room()
+    fig, axes = drawing.axes(5.0, 2.1)
+    said = []
+    for line, (layers, share) in enumerate((("all layers", 1), ("half of\nthe layers", 2))):
+        stored, each = weights / share / 1e9, cache / share / 1e9
+        left = memory / 1e9 - stored
+        users = int(left / each)
+        axes.barh(line, stored, 0.62, color=COLOURS["weights"], alpha=0.85)
+        axes.barh(line, left, 0.62, stored, color=COLOURS["kv"], alpha=0.85)
+        axes.text(stored / 2, line - 0.34, f"weights {stored:,.0f}", ha="center", va="bottom", color=COLOURS["weights"])
+        words = f"caches {left:,.0f} / {each:.2f} = {users} users"
+        axes.text(memory / 1e9, line - 0.34, words, ha="right", va="bottom", color=COLOURS["kv"])
+        said.append(
+            f"with {layers.replace(chr(10), ' ')} weights fill {stored:,.0f} GB, and the other {left:,.0f} GB"
+            f" have room for {users} caches of {each:.2f} GB"
+        )
+    axes.set(xlim=(0, memory / 1e9), ylim=(1.4, -0.8), xlabel="memory of a box (GB)")
+    axes.set_yticks(range(2), ["all layers", "half of\nthe layers"])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="y", visible=False)
+    thousands(axes, "x")
+    return done(
+        fig,
+        "fig-room",
+        "With half of the layers, a box has more room, and each cache is half as large.",
+        f"Two bars of a box's memory of {memory / 1e9:,.0f} GB: {'; '.join(said)}.",
     )
 
 

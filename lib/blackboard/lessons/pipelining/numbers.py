@@ -371,8 +371,6 @@ def pays() -> dict[str, str]:
         "box_one": str(box_users(LAYOUTS["one"])),
         "bytes_spread": ms(steps["spread"].send),
         "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
-        "half_cache": f"{CASE['context'] * CASE['kv_bytes_per_token'] / 2e9:.2f}",
-        "whole_cache": f"{CASE['context'] * CASE['kv_bytes_per_token'] / 1e9:.2f}",
         "box_hop": pretty(short, "s", 2),
         "all_load": pretty(2 * half, "s", 3),
         "half_load": pretty(half, "s", 2),
@@ -475,16 +473,19 @@ def boxes() -> dict[str, str]:
     }
 
 
+def box_room() -> tuple[float, float, float]:
+    """Bytes of a box's memory, of all weights, and of one user's cache."""
+    weights, cache = CASE["n_total"] * CASE["bytes_per_param"], CASE["context"] * CASE["kv_bytes_per_token"]
+    return system(BOX).hbm_bytes, weights, cache
+
+
 def rooms() -> dict[str, str]:
     """What one box and one stage of two hold, in GB."""
-    weights, memory = CASE["n_total"] * CASE["bytes_per_param"], system(BOX).hbm_bytes
+    memory, weights, _ = box_room()
     gb = lambda size: f"{size / 1e9:,.0f}"
     return {
         "memory_box": gb(memory),
         "stored_box": gb(weights),
-        "left_box": gb(memory - weights),
-        "stored_half": gb(weights / 2),
-        "left_half": gb(memory - weights / 2),
     }
 
 

@@ -30,6 +30,36 @@ def _counted(value: float) -> str:
     return f"{value / 1e9:g}B" if value >= 1e9 else f"{value / 1e6:g}M"
 
 
+# --- the question -----------------------------------------------------------------------------------------------------
+
+
+def opening() -> Drawing:
+    """What two models store, and what a token uses of it."""
+    fig, axes = drawing.axes(5.0, 1.7)
+    known = TEAM.symbols()
+    of = {name: known[name] / 1e9 for name in ("n_total", "n_active")}
+    dense = results.LOW * of["n_active"]
+    rows = [("DeepSeek-V3", of["n_total"], of["n_active"]), (numbers.DENSE, dense, dense)]
+    for line, (_, stored, used) in enumerate(rows):
+        axes.barh(line, stored, 0.6, color=COLOURS["weights"], alpha=0.3, lw=0)
+        axes.barh(line, used, 0.6, color=COLOURS["weights"], lw=0)
+    beside(axes, f"stores {rows[0][1]:.0f} billion", (rows[0][1], 0), (-6, 0), ha="right", va="center")
+    beside(axes, f"a token uses {rows[0][2]:.1f}", (rows[0][2], 0), (6, 0), va="center")
+    beside(axes, f"a token uses all {dense:.0f}", (dense, 1), (6, 0), va="center")
+    axes.set(xlim=(0, 700), ylim=(1.5, -0.5), xlabel="parameters (billions)")
+    axes.set_yticks(range(2), [name for name, *_ in rows])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="y", visible=False)
+    return done(
+        fig,
+        "fig-stored-used",
+        "A token uses less of DeepSeek-V3 than of a dense model with a seventh of its parameters.",
+        f"Two bars of parameters in billions. DeepSeek-V3 stores {rows[0][1]:.0f}, of which a token uses"
+        f" {rows[0][2]:.1f}. {numbers.DENSE} stores {dense:.0f}, and a token uses all of them.",
+    )
+
+
 # --- what experts are worth -------------------------------------------------------------------------------------------
 
 
