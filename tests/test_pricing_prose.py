@@ -213,7 +213,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "share_sum_5": "25 ÷ (25 + 90)",
         "write_more": "0.25",
         "hit_less": "0.9",
-        "write_hit": "12.5",
         "hour_more": "$3.75",
         "pings_even": "15",
         "pings_sum": "$3.75 ÷ ($0.50 ÷ 2)",

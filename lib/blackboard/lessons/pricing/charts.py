@@ -230,11 +230,10 @@ def _hold_says() -> str:
     even = {name: HOLD_UNTIL(known | results.rented(tier(id)), c_cached=again) for name, id in TIERS.items()}
     until = [f"{'on' if name == 'disk' else 'in'} {name} for {spent(time)}" for name, time in even.items()]
     return (
-        "Cents for keeping the KV cache of our history and loading it back once, against the time kept from a"
-        " tenth of a second to half a year, both on log scales, in HBM, DDR5, flash and on disk, and a level line for"
-        " computing it again, with controls. HBM's line rises all the way, each other"
-        f" device's is level, then rises; the slower the device, the later. For {RUNNING}, computing a history of"
-        f" {results.CALL['cached_read']:,} tokens again costs"
+        "Cents for keeping our history and loading it back once, against the time kept, a tenth of a second to half"
+        " a year, on log scales. HBM's line rises all the way; DDR5's, flash's and disk's are level, then rise, the"
+        " slower the device, the later. A level line is computing again, with controls."
+        f" For {RUNNING}, {results.CALL['cached_read']:,} tokens computed again cost"
         f" {significant(CENTS * again / CHEAP, 2)} cents; keeping is cheaper in HBM for {spent(eq.hbm_even(known))},"
         f" {', '.join(until)}."
     )

@@ -315,8 +315,8 @@ def suspects() -> Drawing:
         "fig-suspects",
         "One call, one model: with other choices, a token of the answer costs as much as a hit, or thousands of times"
         " as much.",
-        "Points on a log scale from 1 to several thousand, each joined by a line to the receipt's, beside a"
-        f" dashed line for the list's factor of {asked:g}. Cost of a token of the answer divided by that of a hit: {listed(parts)}.",
+        "Points on a log scale, each joined by a line to the receipt's, beside a dashed line at the list's"
+        f" {asked:g}. A token of the answer divided by a hit, in cost: {listed(parts)}.",
     )
 
 

@@ -468,7 +468,6 @@ def writes() -> dict[str, str]:
         "share_sum_5": f"{hits:g} ÷ ({hits:g} + {written:g})",
         "write_more": f"{five - 1:g}",
         "hit_less": f"{1 - read:g}",
-        "write_hit": f"{p.cache_write_5min / p.cached_read:g}",
         "hour_more": f"${p.cache_write_1h - p.cache_write_5min:.2f}",
         **_pings(p.cache_write_1h - p.cache_write_5min, p.cached_read),
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
