@@ -121,7 +121,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "out_hit_flash": sig(175 * cost["output"] / (10 * hits["ssd"])),
         "keep_2": f"{sig(keeps[2])} ¢",
         "rate_2": sig(finished(120)[0], 3),
-        **{f"out_hit_{n}": sig(175 * cost["output"] / keeps[n]) for n in (1, 5)},
+        "out_hit_5": sig(175 * cost["output"] / keeps[5]),
         "x_hits": sig(8.75 / keeps[2]),
         "out_hit_booked": f"{0.1 * mtok * out(5_000) * 175 / (rest - alone + keeps[2]):.1f}",
         "out_in_short": f"{out(5_000) / fresh(5_000):.1f}",
@@ -253,6 +253,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     assert keeps[2] == pytest.approx(rest_again, rel=1e-6), "the rest is the loading of weights that fewer share"
     early = [n for n in range(1, 36) if n * 5_000 * 5.75 < 180_000 * 3.75]
     assert early[-1] == 23, "a single break before call 24 loses less than the hour adds"
+    factor = {n: 175 * cost["output"] / keeps[n] / 50 for n in (1, 5)}
+    assert factor[5] == pytest.approx(1 / 3, abs=0.03) and 5.5 < factor[1] < 6, "from a third to almost six times"
     assert sig(175 * busy_out / (slow_call - cents * slow_needs)) == "3,600", "as the figure shows"
     assert 0.25 < 1 - makes(far) / out(far) < 0.26, "faster loading saves a quarter"
     assert 3 < 14.1 / 3.98 < 4 and 3 < 0.365 / 0.102 < 4, "DDR5 and flash since 2025"

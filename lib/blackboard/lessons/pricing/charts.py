@@ -232,7 +232,7 @@ def _hold_says() -> str:
     return (
         "Cents for keeping our history and loading it back once, against the time kept, a tenth of a second to half"
         " a year, on log scales. HBM's line rises all the way; DDR5's, flash's and disk's are level, then rise, the"
-        " slower the device, the later. A level line is computing again, with controls."
+        " slower the device, the later. A level line is computing again."
         f" For {RUNNING}, {results.CALL['cached_read']:,} tokens computed again cost"
         f" {significant(CENTS * again / CHEAP, 2)} cents; keeping is cheaper in HBM for {spent(eq.hbm_even(known))},"
         f" {', '.join(until)}."

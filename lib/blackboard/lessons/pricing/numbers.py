@@ -151,7 +151,7 @@ def per_token() -> dict[str, str]:
     return {
         **{f"each_{name}": f"{value} ¢" for name, value in each.items()},
         "fifty_sum": f"{each['output']} ÷ {each['hit']} = {over['receipt']}",
-        **{f"out_hit_{n}": over[f"{n} min"] for n in (1, 5)},
+        "out_hit_5": over["5 min"],
         "out_hit_flash": over["flash"],
     }
 
