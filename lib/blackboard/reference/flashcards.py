@@ -234,7 +234,6 @@ LEADS = {
     "pipelining.parallel_weight_time": "A pipeline of several stages.",
     "overtraining.law_loss": "By the law that Chinchilla's paper fits,",
     "overtraining.decode_flop": "In a large batch, where loading counts as the compute that it delays.",
-    "pricing.again_even": "In HBM, where rent cancels,",
     "reversibility.reversible": "A reversible network of two streams.",
     "speculation.speedup_free": "Where verifying is free,",
     "paging.hit_rate_turns": "Each turn of a conversation sends the whole context again, and nothing is thrown out.",

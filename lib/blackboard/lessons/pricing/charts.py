@@ -144,7 +144,7 @@ FIRST, LAST = (
 START = repr(10**FIRST)
 TICKS = {"1 s": 1, "1 min": 60, "1 h": 3600, "1 day": 86_400, "30 days": 2_592_000}
 CENTS = results.CALL["cached_read"] * 100 / 1e6  # of our history, for a USD per million tokens
-LOW, HIGH = 1e-5 / CENTS, 1e3 / CENTS  # USD per million tokens, of the axis
+LOW, HIGH = 3e-4 / CENTS, 1e3 / CENTS  # USD per million tokens, of the axis
 ROOM = 6  # between the costs of two level lines: a name fits between them
 BELOW_AXIS = f"least < {LOW!r}"
 
@@ -191,7 +191,7 @@ def hold_chart() -> InteractiveChart:
     """Cost of keeping a token's KV against time, on four kinds of memory, or of computing it again."""
     usd = marks.log_axis("flash", "cents for our history", LOW, HIGH)  # of fields in USD per million tokens
     usd["axis"] = {
-        "values": [10.0**n / CENTS for n in range(-5, 4)],
+        "values": [10.0**n / CENTS for n in range(-3, 4)],
         "labelExpr": f"format({CENTS!r} * datum.value, ',.5~f')",
     }
     time = marks.log_axis("hold_time", "time kept", 10**FIRST, 10**LAST)
@@ -216,8 +216,9 @@ def hold_chart() -> InteractiveChart:
         {**base, "params": _hold(), "layer": layers, "title": marks.title(_hold_line())},
         "Where a cache is cheapest to keep",
         _hold_says(),
-        "The longer our history waits, the slower the memory that keeps it most cheaply. HBM is charged at its full"
-        " rent, even where our receipt keeps for almost nothing. The others are at their bare price.",
+        "The longer our history waits, the slower the memory that keeps it most cheaply. HBM is charged the"
+        " full rent of its place for the whole pause, which is more than on the receipt. The others are at their bare"
+        " price.",
         primary=("marked", "kv_bytes_per_token", "year"),
         result=(0,),
     )
@@ -229,11 +230,10 @@ def _hold_says() -> str:
     even = {name: HOLD_UNTIL(known | results.rented(tier(id)), c_cached=again) for name, id in TIERS.items()}
     until = [f"{'on' if name == 'disk' else 'in'} {name} for {spent(time)}" for name, time in even.items()]
     return (
-        "Cents for keeping the KV cache of our history and loading it back once, against the time kept from a"
-        " tenth of a second to half a year, both on log scales, in HBM, DDR5, flash and on disk, and a level line for"
-        " computing it again, with controls. HBM's line rises all the way, each other"
-        f" device's is level, then rises; the slower the device, the later. For {RUNNING}, computing a history of"
-        f" {results.CALL['cached_read']:,} tokens again costs"
+        "Cents for keeping our history and loading it back once, against the time kept, a tenth of a second to half"
+        " a year, on log scales. HBM's line rises all the way; DDR5's, flash's and disk's are level, then rise, the"
+        " slower the device, the later. A level line is computing again."
+        f" For {RUNNING}, {results.CALL['cached_read']:,} tokens computed again cost"
         f" {significant(CENTS * again / CHEAP, 2)} cents; keeping is cheaper in HBM for {spent(eq.hbm_even(known))},"
         f" {', '.join(until)}."
     )

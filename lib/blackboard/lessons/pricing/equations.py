@@ -122,7 +122,7 @@ result("hold_even", r"T_\mathrm{even}", "s", "time for which keeping costs as mu
 result("call_rate", r"\nu_\mathrm{call}", "sequence/s", "calls that a replica finishes in a second")
 result("uses_even", r"n_\mathrm{uses}", "1", "uses of a prompt at which writing it to the cache breaks even")
 result("price_blended", r"\bar{p}_\mathrm{in}", "USD/token", "price of an input token, hits and writes taken together")
-result("hit_rate_even", "h_{=}", "1", "hit rate from which on writing prompts to a cache pays")
+result("hit_rate_even", r"h_\mathrm{even}", "1", "hit rate from which on writing prompts to a cache pays")
 result("byte_rent", "p_{B,s}", "USD/byte/s", "rent of a byte that a price implies")
 result("margin", r"z_\mathrm{price}", "1", "price divided by the cost of the compute", "close to 1")
 

@@ -295,9 +295,9 @@ def suspects() -> Drawing:
     axes.plot([asked, asked], [-len(names), 0.5], color=COLOURS["cost"], ls=(0, (4, 2)), lw=2.2)
     for row, key in enumerate(names):
         colour = "total" if key == "receipt" else "kv"
-        axes.plot([asked, found[key]], [-row, -row], color=COLOURS[colour], lw=2.6)
+        axes.plot([found["receipt"], found[key]], [-row, -row], color=COLOURS[colour], lw=2.6)
         axes.plot([found[key]], [-row], "o", color=COLOURS[colour], ms=9)
-        right = found[key] > asked
+        right = found[key] >= found["receipt"]
         shift = ((9, 0), "left") if right else ((-9, 0), "right")
         beside(axes, said[key], (found[key], -row), shift[0], colour, ha=shift[1], va="center")
     axes.text(asked, 0.8, f"the list: {asked:g}", color=COLOURS["cost"], ha="center", va="center")
@@ -313,10 +313,10 @@ def suspects() -> Drawing:
     return done(
         fig,
         "fig-suspects",
-        "One call, one model: change one thing, and a token of the answer costs as much as a hit, or thousands of times"
+        "One call, one model: with other choices, a token of the answer costs as much as a hit, or thousands of times"
         " as much.",
-        "Points on a log scale from 1 to several thousand, each joined by a line to the list's factor"
-        f" of {asked:g}. Cost of a token of the answer divided by that of a hit: {listed(parts)}.",
+        "Points on a log scale, each joined by a line to the receipt's, beside a dashed line at the list's"
+        f" {asked:g}. A token of the answer divided by a hit, in cost: {listed(parts)}.",
     )
 
 

@@ -45,11 +45,13 @@ def step_of_price() -> dict[str, str]:
     own, board = kv(model(RUNNING.model).n_active), f"{BOARD['flops'] / BOARD['bandwidth'] / 2:.0f}"
     return {
         "own_v3": f"{own:,.0f}",
-        "own_step": significant(STEP * own / kept, 2),
+        "own_step_sum": f"{model(RUNNING.model).n_active / 1e9:.2f} billion ÷ {board} ÷ {kept:,.0f} ="
+        f" {significant(model(RUNNING.model).n_active / float(board) / kept, 2)} tokens",
         "step_active": f"{significant(model(RUNNING.model).n_active * kept / own / 1e12, 2)} trillion",
         "own_sum": f"{model(RUNNING.model).n_active / 1e9:.2f} × 10⁹ ÷ {results.c_of_rack():g} ÷ {STEP:,}",
         "kv_real": f"{kept:,.0f}",
         "board_ratio": board,
+        "board_loaded": f"{BOARD['n_active'] / float(board) / 1e6:.0f} million",
         "board_sum": f"{BOARD['n_active'] / 1e9:.0f} billion ÷ {board} ÷ {STEP:,} ="
         f" {significant(eq.kv_implied(BOARD), 2)} bytes",
         "rack_ratio": f"{results.c_of_rack():g}",
@@ -136,7 +138,6 @@ def waiting_slower() -> dict[str, str]:
     return {
         "free_slow": f"{significant((own * results.fitting(PROMPT) + shared) / factor('min'), 2)} minutes",
         "keep_slow": cents(kept),
-        "out_hit_slow": significant(results.factors()["slow"], 2),
         "hits_ssd_10": cents(flash),
     }
 
@@ -150,7 +151,8 @@ def per_token() -> dict[str, str]:
     return {
         **{f"each_{name}": f"{value} ¢" for name, value in each.items()},
         "fifty_sum": f"{each['output']} ÷ {each['hit']} = {over['receipt']}",
-        **{f"out_hit_{n}": over[f"{n} min"] for n in (1, 5)},
+        "out_hit_5": over["5 min"],
+        "out_hit_flash": over["flash"],
     }
 
 
@@ -271,6 +273,8 @@ def measured() -> dict[str, str]:
         "day_load": microseconds(time["cache"] + time["weights"]),
         "day_floor_sum": f"{microseconds(time['compute'])} × ${rent_ * HOUR:g} per hour",
         "ds_rent": f"${rent_ * HOUR:g}",
+        "r1_date": price(OPEN).valid_from,
+        "v3_date": price(FIRST).valid_from,
         "day_in_v3": f"${cheap.input:#.3g}",
         "day_out_v3": f"${cheap.output:#.3g}",
         "day_hit_v3": f"${cheap.cached_read:#.3g}",
@@ -407,6 +411,7 @@ def output_times() -> dict[str, str]:
         "out_bytes": pretty(PROMPT * net.kv_bytes_per_token(), "byte"),
         "load_each": pretty(memory / PROMPT, "s", 3),
         "t_compute": us(compute),
+        "compute_ratio": significant(compute / new, 2),
         "t_out": us(memory),
         "short_out": us(results.output_time(CALL["input"], results.fitting(CALL["input"]))["compute"]),
         "out_in_2": significant(results.out_in(), 2),
@@ -463,7 +468,6 @@ def writes() -> dict[str, str]:
         "share_sum_5": f"{hits:g} ÷ ({hits:g} + {written:g})",
         "write_more": f"{five - 1:g}",
         "hit_less": f"{1 - read:g}",
-        "write_hit": f"{p.cache_write_5min / p.cached_read:g}",
         "hour_more": f"${p.cache_write_1h - p.cache_write_5min:.2f}",
         **_pings(p.cache_write_1h - p.cache_write_5min, p.cached_read),
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
