@@ -102,6 +102,8 @@ def reservation() -> Drawing:
         at.grid(visible=False)
         for side in at.spines.values():
             side.set_visible(False)
+    spare = SLOTS - len(pieces.held) * LONGEST
+    above.text(20, rows - 0.5, f"left over: {spare:,} slots, too few for a piece", va="center")
     below.set_xlabel(f"{SLOTS:,} slots in whole blocks, row by row; grey: empty")
     return done(
         fig,
@@ -287,7 +289,8 @@ def hit_rate_by_cache() -> Drawing:
         fig,
         "fig-hit-rate-by-cache",
         "With random pauses the hit rate grows with the room. With regular pauses, agents find almost nothing until"
-        " nearly the whole working set fits. Dots: simulated; lines: an approximation.",
+        " nearly the whole working set fits. Dots: simulated; lines: an approximation, too high for regular pauses"
+        " where the working set only just fits.",
         f"Share of input tokens that a cache finds, against its size up to 1.5 times the working set of {AGENTS} coding"
         f" agents. With half of it: {said(0.5)}. With all of it, regular pauses find {one:.0f}%.",
     )
