@@ -208,7 +208,7 @@ def test_crossing_once_nearly_ties_in_our_batch_and_wins_under_deepseek_s_load()
     one, sent = shortest_by_hand(1, 88, 0, 4_989), step_by_hand(2, 88, CROSSINGS, 4_989)[1]
     longer = ((one - sent) / 2 - WAIT) / 116 * 1e6
     assert numbers.margins()["margin_day"] == f"{longer:.1f} µs", "of each exchange, the hop included, erase it"
-    assert longer / 2 == pytest.approx(3.3, abs=0.2) and longer < 11.9, "half of it is a single message's"
+    assert 2 * 3.3 < longer < 11.9, "between two single messages and DeepEP's dispatch"
 
 
 def test_the_split_of_timed_exchanges_is_within_their_noise_and_changes_only_the_tie():

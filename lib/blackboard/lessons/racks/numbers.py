@@ -82,7 +82,7 @@ def timings() -> dict[str, str]:
 
 def nearer() -> dict[str, str]:
     """Waits of the exchanges among fewer of the rack's GPUs, and their times in the running case."""
-    told = {}
+    told: dict[str, str] = {}
     for place, share in enumerate(share for share in results.SHARES if share <= 1):
         gpus = round(share * USED)
         times = {"wait": results.timed(gpus, IDLE), "both": results.timed(gpus, TOKENS)}
