@@ -25,8 +25,8 @@ WAITING = 2 * 58 * 11.905e-6  # in boxes
 TIMED = {8: 20.4 + 33.3, 16: 20.6 + 35.0, 32: 23.1 + 36.1, 64: 28.8 + 37.7, 128: 41.6 + 44.5, 256: 65.3 + 62.9}
 WAIT = 58 * TIMED[8] * 1e-6  # of a step on racks
 CROSSINGS = 1 - 0.5**8  # of a token to the other of two racks
-CARD = 38e9  # byte/s that a card reaches
-BARE = 39e9 * 248 / 256 * 194 / (194 - 20.4)  # byte/s of the card, without the wait of its dispatch
+TOLD = 38e9  # byte/s over a card in DeepEP's dispatch, its wait included
+CARD = round(39 * 248 / 256 * 194 / (194 - 20.4)) * 1e9  # and without a wait as long as NVIDIA's
 BOX = 450e9 * 269 / 450  # byte/s that NVLink of an H200 reaches
 
 
@@ -119,7 +119,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "sending_once": ms(once[1]),
         "step_latency": ms(WAIT),
         "step_one": f"{one[2] * 1e3:.1f} ms",
-        "step_two": f"{two[2] * 1e3:.1f} ms",
+        "step_two": f"{two[2] * 1e3:.2f} ms",
         "as_told_two": f"{two[2] / one[2]:.2f}",
         "as_told_once": f"{once[2] / one[2]:.2f}",
         "as_quick_two": f"{quicker(two) / quicker(one):.2f}",
@@ -139,7 +139,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "saved_layer": f"{2 * EXPERT / 8e6:.1f} µs",
         "token_layer": f"{4 * 7168 * 3 / CARD * 1e6:.2f} µs",
         "weights_one": ms((5 * 58 * EXPERT + REST) / 8e12),
-        "card_left": f"{39 * 248 / 256:.0f} GB/s",
+        "card_told": f"{39 * 248 / 256:.0f} GB/s",
+        "card_left": f"{CARD / 1e9:.0f} GB/s",
         "slower": "4",
         "slower_every_2": f"{18 / 2:g}",
         "blackwell_dies": "144",
@@ -157,11 +158,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "even_pair": f"{16 * EXPERT / 4.8e12 * CARD / (4 * 7168 * 3):.0f}",
         "even_h800": f"{16 * EXPERT / 3.35e12 * CARD / (4 * 7168 * 3):.0f}",
         "once_added": ms(once[1] - one[1]),
-        "bare_two": f"{step_by_hand(2, 32, 4, card=BARE)[2] / one[2]:.2f}",
-        "as_both": f"{slower(step_by_hand(2, 32, 4, card=BARE)) / slower(one):.2f}",
+        "late_two": f"{step_by_hand(2, 32, 4, card=TOLD)[2] / one[2]:.2f}",
         "as_rough": "1.4",
         "card_took": "194",
-        "card_bare": f"{BARE / 1e9:.0f} GB/s",
         "combine_1": "12.6",
         "spare_experts": f"{144 * 2 - 256}",
     }
@@ -195,7 +194,7 @@ def test_crossing_once_nearly_ties_in_our_batch_and_wins_under_deepseek_s_load()
         halves = [results.on(2, users, once=True, context=context).half() for context in (1_000, 4_989)]
         short, long = (2 * part.work for part in halves)
         sent = 2 * halves[0].exchanges
-        assert short < sent and sent - short > 0.9 * (long - short), "nearly all of the additional loading hides"
+        assert short < sent and sent - short > 0.8 * (long - short), "most of the additional loading hides"
     ratio = lambda hop, tokens, context: (
         shortest_by_hand(2, tokens, CROSSINGS, context, hop) / shortest_by_hand(1, tokens, 0, context)
     )
@@ -205,11 +204,11 @@ def test_crossing_once_nearly_ties_in_our_batch_and_wins_under_deepseek_s_load()
     assert told["win_best"] == f"{1 - min(ratio(0, users, 4_989) for users in (32, 88)):.0%}"
     assert told["win_best"] == f"{1 - ratio(0, 32, 4_989):.0%}", "with our users, too"
     assert told["win_least"] == f"{100 * (1 - ratio(3.3e-6, 32, 4_989)):.0f}"
-    assert 0.87 < ratio(0, 88, 4_989) < 0.9 < ratio(3.3e-6, 88, 4_989) < 0.93, "about a tenth"
+    assert 0.87 < ratio(0, 88, 4_989) < ratio(3.3e-6, 88, 4_989) < 0.91, "about a tenth"
     one, sent = shortest_by_hand(1, 88, 0, 4_989), step_by_hand(2, 88, CROSSINGS, 4_989)[1]
     longer = ((one - sent) / 2 - WAIT) / 116 * 1e6
     assert numbers.margins()["margin_day"] == f"{longer:.1f} µs", "of each exchange, the hop included, erase it"
-    assert longer / 2 == pytest.approx(3.3, abs=0.2) and longer < 11.9, "half of it is a single message's"
+    assert 2 * 3.3 < longer < 11.9, "between two single messages and DeepEP's dispatch"
 
 
 def test_the_split_of_timed_exchanges_is_within_their_noise_and_changes_only_the_tie():
@@ -224,7 +223,7 @@ def test_the_split_of_timed_exchanges_is_within_their_noise_and_changes_only_the
         names = f"split_none_{way}", "as_told_two" if way == "two" else "split_told_once", f"split_twice_{way}"
         assert [told[name] for name in names] == [f"{value:.2f}" for value in found]
         assert sent > 2 * bytes_, "cards still take longer than NVLink"
-        assert (found[2] < 1 < found[1]) if way == "once" else min(found) > 1.4
+        assert (found[2] < 0.96 and found[1] == pytest.approx(1, abs=0.005)) if way == "once" else min(found) > 1.3
 
 
 def test_room_for_more_users_lets_a_gpu_write_a_few_more_tokens():
@@ -233,7 +232,7 @@ def test_room_for_more_users_lets_a_gpu_write_a_few_more_tokens():
     full = lambda boxes, users: results.on_boxes(boxes, results.held_on(boxes), "h800", users, 4_989)
     rate = lambda boxes, users: users / full(boxes, users).overlapped
     most = rate(18, int(told["fit_most"]))
-    assert 1.05 < most / rate(4, int(told["fit_four"])) < 1.15
+    assert 1.15 < most / rate(4, int(told["fit_four"])) < 1.25
     assert 1.02 < most / rate(18, int(told["users"])) < 1.1
 
 
@@ -262,10 +261,11 @@ def test_the_table_of_boxes_has_loading_shrink_and_travel_grow():
         assert told["plain_boxes"] == f"{in_turn * 1e3:.0f}"
     assert WAITING < WAIT / 2, "less than half as long"
     waited = {boxes: max(load, travel + 2 * (WAIT - WAITING)) for boxes, (load, travel) in pairs.items()}
-    assert waited[18] > 1.05 * waited[8], "with the rack's waits"
+    assert waited[8] < waited[18] < 1.03 * waited[8], "with the rack's waits"
+    assert told["late_18"] == f"{waited[18] * 1e3:.1f}"
     assert all(times[8] < 0.9 * times[4] for times in (waited, {n: max(pair) for n, pair in pairs.items()})), "in both"
-    assert max(pairs[18]) < max(pairs[8]), "with DeepEP's a little shorter"
-    assert max(pairs[8]) == pytest.approx(max(pairs[18]), rel=0.05), "too close to tell"
+    assert told["lapped_gain"] == f"{1 - max(pairs[18]) / max(pairs[8]):.0%}", "shorter with DeepEP's"
+    assert pairs[18][0] == pytest.approx(pairs[18][1], rel=0.01), "both equally long"
     assert [load > travel for load, travel in pairs.values()] == [True, True, False], "equal between eight and eighteen"
     seen, plain = float(told["day_step"].split()[0]), float(told["plain_boxes"])
     assert max(plain, *(max(pair) * 1e3 for pair in pairs.values())) < seen, "longer than both extremes"
@@ -286,7 +286,7 @@ def test_spreading_pays_up_to_where_bytes_take_as_long_as_loading():
     box = eq.batch_spread(experts_saved=16, chip_bandwidth=4.8e12, **sizes)
     told = numbers.all()
     assert (told["even_rack"], told["even_pair"]) == (f"{rack:.1f}", f"{box:.0f}")
-    for users, wins in ((4, True), (5, False)):
+    for users, wins in ((5, True), (6, False)):
         assert (results.on(2, users).sending < 2 * 58 * EXPERT / 8e12) == wins == (users < rack)
     pair = results.on_boxes(2).sending
     assert pair == pytest.approx(results.on(2).sending), "as many copies leave, over cards of the same rate"
@@ -307,11 +307,11 @@ def test_the_limit_is_the_same_at_every_doubling():
         )
         assert won(limit - 1) > 0 > won(limit + 1)
         assert (
-            0 < won(results.day_users()) / results.on_boxes(few, id="h800", tokens=results.day_users()).in_turn < 0.02
+            0 < won(results.day_users()) / results.on_boxes(few, id="h800", tokens=results.day_users()).in_turn < 0.03
         )
     assert limit / float(told["even_rack"]) == pytest.approx(8 * 8 / 3.35, rel=0.02)
     faster = printed('print("boxes    experts', "memory, card = 3.35e12", "memory, card = 8e12")
-    assert {row[-1] for row in faster} == {39}
+    assert {row[-1] for row in faster} == {43}
 
 
 def test_hiding_alone_helps_on_boxes_because_their_memory_is_slow():
@@ -372,7 +372,7 @@ def test_overlap_gains_nothing_in_our_batch_on_one_rack_or_two():
 def test_a_card_of_eight_times_the_rate_makes_spreading_win():
     """In whole steps and in the page's program."""
     assert all(step_by_hand(2, n, 4, card=8 * CARD)[2] < step_by_hand(1, n)[2] for n in (2, 4, 8, 32))
-    [[saved], *rows] = printed('print("users  bytes over', "card = 38e9", "card = 8 * 38e9")
+    [[saved], *rows] = printed('print("users  bytes over', "card = 42e9", "card = 8 * 42e9")
     assert len(rows) == 3 and all(saved > sent for _, sent in rows)
 
 
@@ -481,9 +481,9 @@ def test_break_even_ratios_are_where_the_slowdown_passes_one():
 def test_a_second_rack_pays_with_four_users_and_not_with_eight():
     """A second route: whole steps, one token more at a time. With longer waits, two users are too many."""
     gains = [n for n in range(1, 200) if step_by_hand(2, n, 4)[2] < step_by_hand(1, n)[2]]
-    assert gains == [1, 2, 3, 4]
+    assert gains == [1, 2, 3, 4, 5]
     late = [n for n in gains if step_by_hand(2, n, 4)[2] + 116 * 3.3e-6 < step_by_hand(1, n)[2]]
-    assert late == [1]
+    assert late == [1, 2]
 
 
 def test_spreading_wins_by_microseconds_of_each_exchange():
@@ -492,7 +492,7 @@ def test_spreading_wins_by_microseconds_of_each_exchange():
     told = numbers.margins()
     assert 2 < won(1, 4) < 5, "at most a few microseconds"
     assert told["even_once"] == str(next(n for n in range(1, 99) if won(n, CROSSINGS) < 0))
-    assert all(won(n, 4) < 0 for n in range(5, 257)) and all(won(n, CROSSINGS) < 0 for n in range(32, 257))
+    assert all(won(n, 4) < 0 for n in range(6, 257)) and all(won(n, CROSSINGS) < 0 for n in range(33, 257))
     for tokens in (48, 88, 128, 256):
         for context in (1_000, 4_989):
             assert shortest_by_hand(2, tokens, 4, context) > shortest_by_hand(1, tokens, 0, context), "none"
@@ -544,7 +544,7 @@ def test_only_long_contexts_make_one_crossing_win_whatever_the_number_of_users()
     )
     for users in (32, 48, 64, 88, 128, 192, 256):
         assert all(gain(users, 1_000, hop) < 0 for hop in (0, 3.3e-6))
-        assert all(0.01 < gain(users, 4_989, hop) < 0.14 for hop in (0, 3.3e-6))
+        assert all(0.03 < gain(users, 4_989, hop) < 0.145 for hop in (0, 3.3e-6))
         assert gain(users, 2_000, 3.3e-6) < 0
 
 
@@ -563,15 +563,15 @@ def test_with_overlap_contexts_lengthen_the_step_of_replicas_alone():
     assert told["lapped_once"] == told["lapped_long_once"] and told["lapped_one"] < told["lapped_long_one"]
 
 
-def test_from_four_boxes_to_eight_the_step_shrinks_by_a_fifth_and_then_hardly():
+def test_from_four_boxes_to_eight_the_step_shrinks_by_a_fifth_and_then_by_half_as_much():
     four, eight, most = (part.overlapped for part in results.lapped().values())
-    assert 1 - eight / four == pytest.approx(0.2, abs=0.02) and 0.95 < most / eight < 1
+    assert 1 - eight / four == pytest.approx(0.2, abs=0.02) and 0.85 < most / eight < 0.9
 
 
 def test_one_crossing_between_two_boxes_adds_almost_no_time_of_bytes():
     """The card carries one copy of a token, and NVLink seven, as in a single box."""
     card, links = CROSSINGS / CARD, 7 / BOX
-    assert card == pytest.approx(links, rel=0.01)
+    assert 0.9 * links < card < links
 
 
 def test_a_box_of_h800_cannot_hold_its_share_and_one_of_h200_can():

@@ -269,7 +269,7 @@ def boxes() -> Drawing:
     return done(
         fig,
         "fig-boxes",
-        "With more boxes, loading shrinks and exchanges grow, until exchanges are the longer part. Without overlap, all"
+        "With more boxes, loading shrinks and exchanges grow, until both take equally long. Without overlap, all"
         " three steps would take equally long (first dashed line), and real users wait even longer (second).",
         "Pairs of strips in milliseconds per step, loading above and exchanges below. "
         + "; ".join(told)

@@ -68,6 +68,7 @@ def timings() -> dict[str, str]:
         f"both_{count}": f"{results._both_ways(results.timed_row(USED, count)):.1f}" for count in (*FEWER, IDLE, TOKENS)
     }
     return told | {
+        **nearer(),
         "timed_near": f"{results.timed_row(few, MOST)['dispatch_us']:.1f}",
         "kernel_bytes": f"{whole / factor('us'):.1f} µs",
         "leave_near": f"{results.copies_leaving(few):.1f}",
@@ -77,6 +78,17 @@ def timings() -> dict[str, str]:
         "idle_tokens": str(IDLE),
         "most_tokens": f"{MOST:,}",
     }
+
+
+def nearer() -> dict[str, str]:
+    """Waits of the exchanges among fewer of the rack's GPUs, and their times in the running case."""
+    told: dict[str, str] = {}
+    for place, share in enumerate(share for share in results.SHARES if share <= 1):
+        gpus = round(share * USED)
+        times = {"wait": results.timed(gpus, IDLE), "both": results.timed(gpus, TOKENS)}
+        told |= {f"near_{place}": str(gpus)}
+        told |= {f"near_{place}_{name}": f"{time / factor('us'):.1f}" for name, time in times.items()}
+    return told
 
 
 def running() -> dict[str, str]:
@@ -108,22 +120,15 @@ def slower_memory(part: results.Parts) -> results.Parts:
     return part._replace(weights=part.weights / SLOWER, kv=part.kv / SLOWER)
 
 
-def bare_card() -> dict[str, str]:
-    """The card's rate if the wait of NVIDIA's dispatch is taken out of DeepEP's, and what that changes, alone and with
-    slower memory.
-    """
-    [row] = measurement("deepep_v1_low_latency").records(expert_parallel=256)
-    took = row["dispatch_us"]
-    rate = results.card_rate() * took / (took - results.timed_row(USED, IDLE)["dispatch_us"])
-    one, two = results.on(1), results.on(2, card=rate)
-    both = slower_memory(two).in_turn / slower_memory(one).in_turn
-    told = results.on(2).in_turn / one.in_turn
+def cards() -> dict[str, str]:
+    """The card's rate with the wait of DeepEP's dispatch, and what it would change."""
+    told = round(results.card_told() / factor("GB/s")) * factor("GB/s")
+    one, two, late = results.on(1), results.on(2), results.on(2, card=told)
     return {
-        "as_both": f"{both:.2f}",
-        "as_rough": f"{(both + told) / 2:.1f}",
-        "card_took": f"{took:g}",
-        "card_bare": pretty(rate, "byte/s", 2),
-        "bare_two": f"{two.in_turn / one.in_turn:.2f}",
+        "as_rough": f"{two.in_turn / one.in_turn:.1f}",
+        "card_took": f"{results.card_row()['dispatch_us']:g}",
+        "card_told": pretty(told, "byte/s", 2),
+        "late_two": f"{late.in_turn / one.in_turn:.2f}",
         "combine_1": f"{measurement('h200_deepep_ll_intranode').column('combine_us')[0]:.1f}",
     }
 
@@ -357,6 +362,8 @@ def crowded() -> dict[str, str]:
         "deep_128": in_tenths(results.deep_exchanges(128)),
         "plain_boxes": plain,
         "deep_gain": f"{1 - deep_step(most, 128) / deep_step(8, 64):.0%}",
+        "lapped_gain": f"{1 - then[most].overlapped / then[8].overlapped:.0%}",
+        f"late_{most}": in_tenths(then[most]._replace(latency=results.on(1).latency).overlapped),
         f"lapped_{most}": in_tenths(then[most].overlapped),
         "lap_more": f"{gain[FULL]:.1%}",
         "lap_less": f"{-gain[TOKENS]:.0%}",
@@ -413,5 +420,5 @@ def all() -> dict[str, str]:
     counts = merge(
         placing(), layer(), timings(), filling(), running(), worked(), split(), spread_or_stop(), boundary(), rack()
     )
-    against = merge(measured(), corrected(), deployed(), crowded(), bare_card(), crossing_once(), margins())
+    against = merge(measured(), corrected(), deployed(), crowded(), cards(), crossing_once(), margins())
     return merge(counts, against)

@@ -71,11 +71,22 @@ def link_rates(id: str) -> tuple[float, float]:
     return eq.link_needed(RUNNING, **here), part.scale_up.bytes_per_s
 
 
-def card_rate() -> float:
-    """Byte/s that DeepEP sends over a network card at least: among 256 GPUs in boxes of eight, latency included."""
+def card_row() -> dict[str, float]:
+    """DeepEP's exchanges among 256 GPUs in boxes of eight."""
     [row] = measurement("deepep_v1_low_latency").records(expert_parallel=256)
-    leave = 1 - chip("h800").scale_up.domain_chips / row["expert_parallel"]
-    return row["dispatch_GB_per_s"] * factor("GB/s") * leave
+    return row
+
+
+def card_told() -> float:
+    """Byte/s that leave over a network card in DeepEP's dispatch, its wait included."""
+    leave = 1 - chip("h800").scale_up.domain_chips / card_row()["expert_parallel"]
+    return card_row()["dispatch_GB_per_s"] * factor("GB/s") * leave
+
+
+def card_rate() -> float:
+    """The same once a wait as long as that of NVIDIA's dispatch is over: a step counts its waits apart."""
+    took = card_row()["dispatch_us"]
+    return card_told() * took / (took - timed_row(USED, IDLE)["dispatch_us"])
 
 
 def reached() -> dict[str, float]:
