@@ -118,7 +118,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "each_output": f"{1_000 * cost['output']:.1f} ¢",
         "each_hit": f"{keeps[2] / 0.175:.1f} ¢",
         "rack_sum": f"72 × {100 * rent:.4f} ¢ = {cents:.2f} ¢",
-        "out_hit_flash": sig(175 * cost["output"] / (10 * hits["ssd"])),
+        "out_hit_half": sig(175 * cost["output"] / (cents / finished(30)[0] - rest)),
         "keep_2": f"{sig(keeps[2])} ¢",
         "rate_2": sig(finished(120)[0], 3),
         "out_hit_5": sig(175 * cost["output"] / keeps[5]),
@@ -133,7 +133,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "even_sum": f"{17.5 * prompt(175_000):.2f} ¢ ÷ {17.5 * hold(60):.3f} ¢ per minute",
         "c_write": f"${5 * 1.25}",
         "two_lines": f"{rest:.3f} ¢",
-        "history_part": f"{1 - alone / rest:.0%}",
         # an ordinary cache: 80 layers, 64 heads and 8 KV heads of 128 numbers
         "ll_load_us": f"{far * 80 * 2 * 8 * 128 * 2 / load * 1e6:,.0f} µs",
         "ll_in_us": f"{llama(177_500) * 1e6:.0f} µs",
@@ -168,6 +167,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "x_output": sig(bill["output"] / cost["output"]),
         # input and output
         "gpu_second": f"{330 / HOUR:.4f} ¢",
+        "in_bare": f"{100 * again(active):.2g} ¢",
         "in_over": sig(5 / again(active)),
         "t_new": f"{2 * active / fp8 * 1e6:.1f} µs",
         "before": "177,500",  # the first follows 175,000, the last 180,000
@@ -253,9 +253,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     assert keeps[2] == pytest.approx(rest_again, rel=1e-6), "the rest is the loading of weights that fewer share"
     early = [n for n in range(1, 36) if n * 5_000 * 5.75 < 180_000 * 3.75]
     assert early[-1] == 23, "a single break before call 24 loses less than the hour adds"
-    factor = {n: 175 * cost["output"] / keeps[n] / 50 for n in (1, 5)}
-    assert factor[5] == pytest.approx(1 / 3, abs=0.03) and 5.5 < factor[1] < 6, "from a third to almost six times"
-    assert sig(175 * busy_out / (slow_call - cents * slow_needs)) == "3,600", "as the figure shows"
+    half = cents / finished(30)[0] - rest
+    factor = {n: 175 * cost["output"] / kept / 50 for n, kept in ((0.5, half), (5, keeps[5]))}
+    assert factor[5] == pytest.approx(1 / 3, abs=0.03) and 50 < factor[0.5] < 54, "from a third to over fifty times"
+    assert 1 - alone / rest > 0.9, "nearly all of the first two lines"
     assert 0.25 < 1 - makes(far) / out(far) < 0.26, "faster loading saves a quarter"
     assert 3 < 14.1 / 3.98 < 4 and 3 < 0.365 / 0.102 < 4, "DDR5 and flash since 2025"
     miss, hour = 5_000 * 5.75, 180_000 * 3.75  # of a call's tokens, of all writes

@@ -284,10 +284,10 @@ def suspects() -> Drawing:
     found, p = results.factors(), catalogue.price(results.BILLED).usd_per_Mtok
     names = {
         "receipt": "the receipt",
-        "1 min": "a pause of\none minute",
         "5 min": "a pause of\nfive minutes",
+        "1 min": "a pause of\none minute",
+        "half": "a pause of\nhalf a minute",
         "flash": "flash, at ten\ntimes its price",
-        "slow": "GPUs as slow as\non a measured day",
         "booked": "hits pay for\nattention",
     }
     asked = p.output / p.cached_read

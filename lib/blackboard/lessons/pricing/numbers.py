@@ -92,7 +92,6 @@ def booked() -> dict[str, str]:
         **{f"alone_{line}": f"{each_million(looked[line], line)} ¢" for line in ("input", "output")},
         "booked_hit": f"{each_million(hits, 'cached_read')} ¢",
         "two_lines": cents(both, 3),
-        "history_part": f"{looked['cached_read'] / both:.0%}",
         "out_hit_booked": f"{results.factors()['booked']:.1f}",
     }
 
@@ -152,7 +151,7 @@ def per_token() -> dict[str, str]:
         **{f"each_{name}": f"{value} ¢" for name, value in each.items()},
         "fifty_sum": f"{each['output']} ÷ {each['hit']} = {over['receipt']}",
         "out_hit_5": over["5 min"],
-        "out_hit_flash": over["flash"],
+        "out_hit_half": over["half"],
     }
 
 
@@ -303,6 +302,7 @@ def places() -> dict[str, str]:
         },
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
+        "in_bare": cents(eq.remat_cost(known) / MTOK, 2),
         "in_over": significant(price(BILLED).usd_per_Mtok.input * MTOK / eq.remat_cost(known), 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         "hour_hbm": cents(call * eq.hbm_hold(known, hold_time=HOUR), 3),

@@ -152,15 +152,15 @@ def per_hit(line: str, hits: float) -> float:
 
 def factors() -> dict[str, float]:
     """A token of the answer divided by a hit, in cost: on the receipt, and if one thing on it is changed."""
-    minute, slow = factor("min"), kept_in_hbm(work=slow_work())
+    minute = factor("min")
     alone = bookings()[1]
     hit = (alone["cached_read"] + kept_in_hbm()) / CALL["cached_read"]
     return {
         "receipt": per_hit("output", kept_in_hbm()),
-        "1 min": per_hit("output", kept_in_hbm(minute)),
         "5 min": per_hit("output", kept_in_hbm(5 * minute)),
+        "1 min": per_hit("output", kept_in_hbm(minute)),
+        "half": per_hit("output", kept_in_hbm(minute / 2)),
         "flash": per_hit("output", SERVER * hits_in()["ssd"]),
-        "slow": per_hit("output", slow) * day_slower()[1],
         "booked": alone["output"] / CALL["output"] / hit,
     }
 
