@@ -181,6 +181,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "att_wide": f"{(192 + 128) // 2}",
         "att_even": f"{round(2 * active / fp8 / look * bf16, -2):,.0f}",
         "out_batch": f"{room(far):,.0f}",
+        "places_sum": f"({72 * 186e9 / 1e12:.2f} − {total / 1e12:.2f}) TB ÷ {180_000 * v3 / 1e9:.1f} GB",
         "t_weights": f"{total / room(far) / load * 1e6:.1f} µs",
         "t_cache": f"{far * v3 / load * 1e6:,.0f} µs",
         "t_out": f"{out(far) * 1e6:,.0f} µs",

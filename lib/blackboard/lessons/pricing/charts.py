@@ -184,7 +184,7 @@ def _hold_line() -> str:
     whose = "(cheapest == 'compute again' ? '' : cheapest == 'HBM' ? ' (full rent)' : ' (bare price)')"
     cents = f"{CENTS!r} * least"
     cost = f"({BELOW_AXIS} ? ', less than the chart shows' : ', ' + format({cents}, '.2~g') + ' ¢')"
-    return f"{_time('marked')} + ': least is ' + {place} + {whose} + {cost}"
+    return f"{_time('marked')} + ': cheapest is ' + {place} + {whose} + {cost}"
 
 
 def hold_chart() -> InteractiveChart:

@@ -293,6 +293,7 @@ def suspects() -> Drawing:
     asked = p.output / p.cached_read
     said = {key: f"{value:,.1f}" if value < 9.5 else significant(value, 2) for key, value in found.items()}
     axes.plot([asked, asked], [-len(names), 0.5], color=COLOURS["cost"], ls=(0, (4, 2)), lw=2.2)
+    axes.plot([found["receipt"]] * 2, [-len(names), 0], color=COLOURS["total"], lw=1)
     for row, key in enumerate(names):
         colour = "total" if key == "receipt" else "kv"
         axes.plot([found["receipt"], found[key]], [-row, -row], color=COLOURS[colour], lw=2.6)

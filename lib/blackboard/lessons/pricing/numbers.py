@@ -141,6 +141,13 @@ def waiting_slower() -> dict[str, str]:
     }
 
 
+def _places(cache: float) -> str:
+    """The rack's memory beside the weights, divided by the cache of one conversation, as a sum."""
+    known = RUNNING.symbols()
+    memory, weights = (f"{size / 1e12:.2f}" for size in (known["hbm"], known["n_total"] * known["bytes_per_param"]))
+    return f"({memory} − {weights}) TB ÷ {pretty(cache, 'byte')}"
+
+
 def per_token() -> dict[str, str]:
     """What a million tokens of each line cost, and a token of output divided by a hit, by the pause."""
     spent = results.receipt()
@@ -400,6 +407,7 @@ def output_times() -> dict[str, str]:
     memory, compute, new = out["weights"] + out["cache"], out["compute"], sum(results.input_time(PROMPT).values())
     return _attending() | {
         "out_batch": f"{results.fitting(PROMPT):,.0f}",
+        "places_sum": _places(PROMPT * net.kv_bytes_per_token()),
         "t_weights": us(out["weights"]),
         "t_weights_sum": f"{weights} ÷ {load} ÷ {results.fitting(PROMPT):,.0f}",
         "t_cache": us(out["cache"]),
