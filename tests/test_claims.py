@@ -803,7 +803,7 @@ class Tags(HTMLParser):
         self.feed(source)
 
     def handle_starttag(self, tag, attrs):
-        self.open.append(tag)
+        self.open += [tag] if tag != "wbr" else []  # where a line may break: it has no end
         found = dict(attrs)
         self.ids += [found["id"]] if "id" in found else []
         self.links += [found["href"]] if "href" in found else []

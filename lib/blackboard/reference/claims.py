@@ -10,6 +10,7 @@ from functools import cache
 
 import blackboard.reference.topic_claims  # noqa: F401  (it enters its claims)
 from blackboard.formula import formulas
+from blackboard.page.data_table import breakable
 from blackboard.page.summary import Page, table
 from blackboard.reference import claim_list as books
 from blackboard.reference.claim_list import (
@@ -222,7 +223,7 @@ def _values(row: Judged) -> str:
     if not row.parts:
         return ""
     part = _furthest(row)
-    told = zip(HEADS[2:], (text(part.claim), f"<b>{text(part.describe(part.found))}</b>"))
+    told = zip(HEADS[2:], (breakable(text(part.claim)), f"<b>{breakable(text(part.describe(part.found)))}</b>"))
     return "".join(f'<span class="claim-value"><small>{head}</small> {value}</span>' for head, value in told)
 
 
