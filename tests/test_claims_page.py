@@ -52,3 +52,17 @@ def test_a_link_finds_a_claim_that_was_left_out(ledger):
 def test_the_bar_is_accessible(ledger):
     ledger.evaluate(axe())
     assert ledger.evaluate(AXE_WITHIN, ".claim-filter") == []
+
+
+STARTS = """() => {
+  const place = (one) => one.getBoundingClientRect();
+  const gap = (heads) => place(heads.parentElement.querySelector(".claim:not([hidden])")).top - place(heads).bottom;
+  return [...document.querySelectorAll(".claim-heads")].filter((heads) => heads.checkVisibility()).map(gap);
+}"""
+
+
+def test_what_a_verdict_leaves_begins_below_the_heads(ledger):
+    for verdict in VERDICTS:
+        ledger.get_by_label("Verdict").select_option(verdict.label)
+        starts = ledger.evaluate(STARTS)
+        assert starts and all(abs(start) < 1 for start in starts), verdict.label
