@@ -177,6 +177,7 @@ def legend() -> Page:
 def tally() -> dict[str, str]:
     """Numbers that the page's prose prints."""
     every, share = judged(), lambda x: f"{x:.0%}"
+    offs = [part.off for verdict in SPREAD for row in spread(verdict) for part in row.parts]
     count = lambda *verdicts: str(sum(row.verdict in verdicts for row in every))
     return {
         "claims": str(len(every)),
@@ -187,6 +188,9 @@ def tally() -> dict[str, str]:
         "more": share(WITHIN),
         "less": share(1 - 1 / (1 + WITHIN)),
         "edge": share(EDGE),
+        "offs": str(len(offs)),
+        "right": str(sum(off <= 1 + WITHIN + 1e-9 for off in offs)),
+        "far": str(sum(off > 10 for off in offs)),
     }
 
 
@@ -299,6 +303,10 @@ def _evidence(row: Judged) -> str:
 
 SPREAD = (FAILS, PART, ROUGH)  # claims that numbers decide and that do not simply hold
 SCALE = (10**-2.5, 10**2.5)  # of what was found over what was claimed; claims.css draws lines and band for it
+CAPTION = (
+    "What was found, in multiples of what is claimed, for claims that do not simply hold. In the gray band a number is"
+    " about right. Years and words are left out."
+)
 TICKS = {0.01: "÷ 100", 0.1: "÷ 10", 1: "1", 10: "× 10", 100: "× 100"}
 
 
@@ -320,7 +328,8 @@ def ratios() -> Page:
     axis = f'<th scope="col"><span class="visually-hidden">Range</span><span class="claim-axis">{ticks}</span></th>'
     head = f'<tr><th scope="col">Claim</th><th scope="col">Furthest</th>{axis}</tr>'
     return Page(
-        f'<table class="table claim-ratios"><caption>{_conclude()}</caption><thead>{head}</thead>{body}</table>'
+        '<div class="table-box claim-far"><table class="table claim-ratios">'
+        f"<caption>{CAPTION}</caption><thead>{head}</thead>{body}</table></div>"
     )
 
 
@@ -348,15 +357,4 @@ def _range(row: Judged) -> str:
         f'{_times(found[0])} to {_times(found[-1])}</span><span class="claim-dots">'
         f'<span style="left: {low:.1f}%; width: {high - low:.1f}%"></span>'
         f"{dots}</span></td></tr>"
-    )
-
-
-def _conclude() -> str:
-    """The caption: how many numbers of claims that do not simply hold are right all the same, and how many far off."""
-    offs = [part.off for verdict in SPREAD for row in spread(verdict) for part in row.parts]
-    right, far = sum(off <= 1 + WITHIN + 1e-9 for off in offs), sum(off > 10 for off in offs)
-    return (
-        f"What was found, in multiples of what is claimed. Even claims that do not simply hold are seldom far off: of"
-        f" their {len(offs)} numbers {right} are about right (in the gray band) and {far} are more than ten times too"
-        " large or too small. Years and words are left out."
     )
