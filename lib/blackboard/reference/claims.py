@@ -272,7 +272,7 @@ def _compared(rows: list[tuple[str, str, str, str]]) -> str:
 
 def _number(part: Part, within: float) -> tuple[str, str, str, str]:
     """A number as claimed and as found, marked where it holds."""
-    held = f' <span role="img" aria-label="holds">{HOLDS.mark}</span>' if part.holds(within) else ""
+    held = f'\N{NO-BREAK SPACE}<span role="img" aria-label="holds">{HOLDS.mark}</span>' if part.holds(within) else ""
     return text(part.of), text(part.claim), f"<b>{text(part.describe(part.found))}</b>", text(part.gap) + held
 
 
