@@ -135,7 +135,7 @@ def first() -> Page:
         rows.append(
             (
                 f'<a href="#{anchor(row.claim.id)}">{text(row.claim.statement)}</a>'
-                f"<div><small>{text(part.of[0].upper() + part.of[1:])}</small></div>",
+                f"<div><small>{_name(part)}</small></div>",
                 _verdict(row),
                 text(part.claim),
                 f"<b>{text(part.describe(part.found))}</b>",
@@ -147,6 +147,11 @@ def first() -> Page:
 def _furthest(row: Judged) -> Part:
     """The number of a claim that is furthest from what is claimed."""
     return max(row.parts, key=lambda part: part.off)
+
+
+def _name(part: Part) -> str:
+    """What a number is of, as a sentence begins; names such as vLLM stay."""
+    return text(part.of if part.of[1].isupper() else part.of[0].upper() + part.of[1:])
 
 
 def _verdict(row: Judged) -> str:
@@ -223,12 +228,13 @@ def _card(row: Judged) -> str:
 
 
 def _values(row: Judged) -> str:
-    """What is claimed and what was found, of the number that is furthest off."""
+    """The number that is furthest off: what it is of, what is claimed, and what was found."""
     if not row.parts:
         return ""
     part = _furthest(row)
     told = zip(HEADS[2:], (breakable(text(part.claim)), f"<b>{breakable(text(part.describe(part.found)))}</b>"))
-    return "".join(f'<span class="claim-value"><small>{head}</small> {value}</span>' for head, value in told)
+    values = "".join(f'<span class="claim-value"><small>{head}</small> {value}</span>' for head, value in told)
+    return f'<span class="claim-of">{_name(part)}</span>{values}'
 
 
 def _said(one: Statement) -> str:
