@@ -52,3 +52,31 @@ def test_a_link_finds_a_claim_that_was_left_out(ledger):
 def test_the_bar_is_accessible(ledger):
     ledger.evaluate(axe())
     assert ledger.evaluate(AXE_WITHIN, ".claim-filter") == []
+
+
+STARTS = """() => {
+  const place = (one) => one.getBoundingClientRect();
+  const gap = (heads) => place(heads.parentElement.querySelector(".claim:not([hidden])")).top - place(heads).bottom;
+  return [...document.querySelectorAll(".claim-heads")].filter((heads) => heads.checkVisibility()).map(gap);
+}"""
+
+
+def test_what_a_verdict_leaves_begins_below_the_heads(ledger):
+    for verdict in VERDICTS:
+        ledger.get_by_label("Verdict").select_option(verdict.label)
+        starts = ledger.evaluate(STARTS)
+        assert starts and all(abs(start) < 1 for start in starts), verdict.label
+
+
+SCALE = """() => {
+  const last = document.querySelector(".claim-ratios > tbody:last-child > tr:last-child");
+  last.scrollIntoView({ block: "end", behavior: "instant" });
+  const place = (name) => document.querySelector(name).getBoundingClientRect();
+  const { top, bottom } = place(".claim-axis");
+  return [place(".bd-header-article").bottom, top, bottom, last.getBoundingClientRect().top];
+}"""
+
+
+def test_the_scale_stays_in_sight_down_to_the_last_claim(ledger):
+    header, top, bottom, last = ledger.evaluate(SCALE)
+    assert header <= top + 1 and bottom < last

@@ -45,8 +45,9 @@ UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|style|svg|summary|button|selec
 CELL = r'<div class="cell[^"]*">\s*<div class="cell_output[^"]*">\s*<div class="output[^"]*">\s*'  # is three boxes
 AFTER_FOLD = re.compile(rf'(</details>\s*</div>\s*</div>\s*</div>\s*(?:{CELL})?<details class="[^"]*)')
 OPENS = re.compile(
-    r'(?<=<div class="output text_html)(?=">\s*<(?:details|practice-box|div class="claim-heads")\b)'
-)  # with a fold or a box
+    r'(?<=<div class="output text_html)'
+    r'(?=">\s*<(?:(?:details|practice-box)\b|div class="(?:claim-heads|table-box claim-far)"))'
+)  # with a fold, a box, or what stays in sight
 MARKED = r"<(?:span|strong)\b[^>]*>[^<]*</(?:span|strong)>"
 LETTER_VALUE = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}</math>)\u00a0=\u00a0({MARKED}|[^\s<]+)", re.S)
 FORMULA_UNIT = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}?</mn></math>)[ \u00a0]({UNIT}[,.;:)]*)", re.S)

@@ -79,10 +79,11 @@
     card.scrollIntoView();
   }
 
-  // The bar stands right below the page's header, and where a link leads is not behind it.
+  // The bar and the scale stand right below the page's header, and where a link leads is not behind it.
   function fit() {
-    bar.style.top = `${document.querySelector(".bd-header-article")?.offsetHeight ?? 0}px`;
-    document.documentElement.style.setProperty("--claim-bar", `${bar.offsetHeight}px`);
+    const { style } = document.documentElement;
+    style.setProperty("--page-head", `${document.querySelector(".bd-header-article")?.offsetHeight ?? 0}px`);
+    style.setProperty("--claim-bar", `${bar.offsetHeight}px`);
   }
 
   // The bar goes with the cards, and not on over what follows them.

@@ -122,11 +122,9 @@ class Part(NamedTuple):
 
     @property
     def gap(self) -> str:
-        """How found stands to claimed, in words: which side, and how far; nothing where the numbers say it
-        themselves.
-        """
+        """How found stands to claimed, in words: which side, and how far; nothing above a least that was claimed."""
         if isinstance(self.found, str):
-            return "as claimed" if self.ratio == 1 else ""
+            return "as claimed" if self.ratio == 1 else "not as claimed"
         beyond = isinstance(self.claimed, tuple)
         if self.unit == "year" or self.off < 1.005:
             return (
@@ -136,8 +134,8 @@ class Part(NamedTuple):
                 if self.ratio < 1
                 else "later"
             )
-        if self.off >= 1.5 and self.span[1] == 1 and self.unit == "1":
-            return ""  # the number is the factor
+        if self.said and self.off >= 1.5 and self.span[1] == 1 and self.unit == "1":
+            return "not as claimed"  # a word was claimed, of which nothing is a multiple
         share = f"{abs(self.ratio - 1):.0%}"
         if self.ratio > 1:
             return (

@@ -10,6 +10,7 @@ from functools import cache
 
 import blackboard.reference.topic_claims  # noqa: F401  (it enters its claims)
 from blackboard.formula import formulas
+from blackboard.page.data_table import breakable
 from blackboard.page.summary import Page, table
 from blackboard.reference import claim_list as books
 from blackboard.reference.claim_list import (
@@ -134,7 +135,7 @@ def first() -> Page:
         rows.append(
             (
                 f'<a href="#{anchor(row.claim.id)}">{text(row.claim.statement)}</a>'
-                f"<div><small>{text(part.of[0].upper() + part.of[1:])}</small></div>",
+                f"<div><small>{_name(part)}</small></div>",
                 _verdict(row),
                 text(part.claim),
                 f"<b>{text(part.describe(part.found))}</b>",
@@ -146,6 +147,11 @@ def first() -> Page:
 def _furthest(row: Judged) -> Part:
     """The number of a claim that is furthest from what is claimed."""
     return max(row.parts, key=lambda part: part.off)
+
+
+def _name(part: Part) -> str:
+    """What a number is of, as a sentence begins; names such as vLLM stay."""
+    return text(part.of if part.of[1].isupper() else part.of[0].upper() + part.of[1:])
 
 
 def _verdict(row: Judged) -> str:
@@ -176,6 +182,7 @@ def legend() -> Page:
 def tally() -> dict[str, str]:
     """Numbers that the page's prose prints."""
     every, share = judged(), lambda x: f"{x:.0%}"
+    offs = [part.off for verdict in SPREAD for row in spread(verdict) for part in row.parts]
     count = lambda *verdicts: str(sum(row.verdict in verdicts for row in every))
     return {
         "claims": str(len(every)),
@@ -186,6 +193,9 @@ def tally() -> dict[str, str]:
         "more": share(WITHIN),
         "less": share(1 - 1 / (1 + WITHIN)),
         "edge": share(EDGE),
+        "offs": str(len(offs)),
+        "right": str(sum(off <= 1 + WITHIN + 1e-9 for off in offs)),
+        "far": str(sum(off > 10 for off in offs)),
     }
 
 
@@ -218,12 +228,13 @@ def _card(row: Judged) -> str:
 
 
 def _values(row: Judged) -> str:
-    """What is claimed and what was found, of the number that is furthest off."""
+    """The number that is furthest off: what it is of, what is claimed, and what was found."""
     if not row.parts:
         return ""
     part = _furthest(row)
-    told = zip(HEADS[2:], (text(part.claim), f"<b>{text(part.describe(part.found))}</b>"))
-    return "".join(f'<span class="claim-value"><small>{head}</small> {value}</span>' for head, value in told)
+    told = zip(HEADS[2:], (breakable(text(part.claim)), f"<b>{breakable(text(part.describe(part.found)))}</b>"))
+    values = "".join(f'<span class="claim-value"><small>{head}</small> {value}</span>' for head, value in told)
+    return f'<span class="claim-of">{_name(part)}</span>{values}'
 
 
 def _said(one: Statement) -> str:
@@ -267,7 +278,7 @@ def _compared(rows: list[tuple[str, str, str, str]]) -> str:
 
 def _number(part: Part, within: float) -> tuple[str, str, str, str]:
     """A number as claimed and as found, marked where it holds."""
-    held = f' <span role="img" aria-label="holds">{HOLDS.mark}</span>' if part.holds(within) else ""
+    held = f'\N{NO-BREAK SPACE}<span role="img" aria-label="holds">{HOLDS.mark}</span>' if part.holds(within) else ""
     return text(part.of), text(part.claim), f"<b>{text(part.describe(part.found))}</b>", text(part.gap) + held
 
 
@@ -298,6 +309,10 @@ def _evidence(row: Judged) -> str:
 
 SPREAD = (FAILS, PART, ROUGH)  # claims that numbers decide and that do not simply hold
 SCALE = (10**-2.5, 10**2.5)  # of what was found over what was claimed; claims.css draws lines and band for it
+CAPTION = (
+    "What was found, in multiples of what is claimed, for claims that do not simply hold. In the gray band a number is"
+    " about right. Years and words are left out."
+)
 TICKS = {0.01: "÷ 100", 0.1: "÷ 10", 1: "1", 10: "× 10", 100: "× 100"}
 
 
@@ -319,7 +334,8 @@ def ratios() -> Page:
     axis = f'<th scope="col"><span class="visually-hidden">Range</span><span class="claim-axis">{ticks}</span></th>'
     head = f'<tr><th scope="col">Claim</th><th scope="col">Furthest</th>{axis}</tr>'
     return Page(
-        f'<table class="table claim-ratios"><caption>{_conclude()}</caption><thead>{head}</thead>{body}</table>'
+        '<div class="table-box claim-far"><table class="table claim-ratios">'
+        f"<caption>{CAPTION}</caption><thead>{head}</thead>{body}</table></div>"
     )
 
 
@@ -347,15 +363,4 @@ def _range(row: Judged) -> str:
         f'{_times(found[0])} to {_times(found[-1])}</span><span class="claim-dots">'
         f'<span style="left: {low:.1f}%; width: {high - low:.1f}%"></span>'
         f"{dots}</span></td></tr>"
-    )
-
-
-def _conclude() -> str:
-    """The caption: how many numbers of claims that do not simply hold are right all the same, and how many far off."""
-    offs = [part.off for verdict in SPREAD for row in spread(verdict) for part in row.parts]
-    right, far = sum(off <= 1 + WITHIN + 1e-9 for off in offs), sum(off > 10 for off in offs)
-    return (
-        f"What was found, in multiples of what is claimed. Even claims that do not simply hold are seldom far off: of"
-        f" their {len(offs)} numbers {right} are about right (in the gray band) and {far} are more than ten times too"
-        " large or too small. Years and words are left out."
     )
