@@ -686,8 +686,10 @@ async function copy(what) {
   try {
     await navigator.clipboard.writeText(text);
     part("copied").textContent = "Copied.";
+    part("copied").classList.remove("planner-copied-code");
   } catch {
     part("copied").textContent = text; // where the clipboard is not allowed it can be selected
+    part("copied").classList.toggle("planner-copied-code", what === "python");
   }
 }
 
