@@ -135,7 +135,7 @@ const option = (value, text) => Object.assign(document.createElement("option"), 
 const fill = (name, rows) => field(name).replaceChildren(...rows.map(([value, text]) => option(value, text)));
 
 function fillMenus() {
-  fill("model", [[PASTED, "Your own: paste a config.json…"], ...data.models.map((model) => [model.id, model.name])]);
+  fill("model", [[PASTED, "Your own config.json"], ...data.models.map((model) => [model.id, model.name])]);
   field("chip").replaceChildren(...groupedChips());
   fill("engine", Object.entries(data.engines));
 }
