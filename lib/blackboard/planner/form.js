@@ -530,7 +530,7 @@ function showPoints() {
     return useButton(named, () => use(named, pointState(point)));
   };
   const rows = points.map((point) => [cutting(point.tensor, point.expert), written(point.users), speedWritten(point.user), duration(point.first), written(point.chip), button(point)]);
-  showTable(part("points").querySelector(".planner-table"), ["Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "Load it"], rows, "No batch fits.");
+  showTable(part("points").querySelector(".planner-table"), ["Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "Load"], rows, "No batch fits.");
 }
 
 const COUNTS = [1, 2, 4, 8, 16, 32];
@@ -600,7 +600,7 @@ function showCompared(box, asked, promise, found) {
   root.dataset.best = rows.length;
 }
 
-const [FIRST, LAST] = [["Chips", "Sharding"], ["$\u00a0per million in, out", "Load\u00a0it"]], REACHED = ["Tokens/s per\u00a0user", "First token"];
+const [FIRST, LAST] = [["Chips", "Sharding"], ["$\u00a0per million in, out", "Load"]], REACHED = ["Tokens/s per\u00a0user", "First token"];
 const HEADS = {
   users: [...FIRST, ...REACHED, "$ per chip-hour", "$ per hour in all", ...LAST],
   full: [...FIRST, "Users", ...REACHED, "$ per chip-hour", ...LAST],
