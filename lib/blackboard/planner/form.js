@@ -636,7 +636,7 @@ function bestRow({ device, chips, tensor, expert, users, user, first, chip, rent
 function rentCell(rent) {
   if (!rent?.said) return "";
   const cell = document.createElement("span"), kind = Object.assign(document.createElement("span"), { className: "planner-kind", textContent: rent.said });
-  cell.append(`${rent.usd.toFixed(2)} `, kind);
+  cell.append(`$${rent.usd.toFixed(2)} `, kind);
   return cell;
 }
 
