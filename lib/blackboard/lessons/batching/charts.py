@@ -103,11 +103,13 @@ def _fields(bold: Any, terms: dict[str, Any], name: str, unit: str) -> dict:
     return base
 
 
+CEILING = f"max(100, 1.5 * {inside(eq.step_with_attention, 'ms', batch='1e5')})"
+
+
 def _board_axis() -> dict:
     """Milliseconds of a step, up to the longest of the batches shown."""
     axis = marks.log_axis("step", "ms per step", 0.01, 1e7)
-    longest = inside(eq.step_with_attention, "ms", batch="1e5")
-    return {**axis, "scale": {"type": "log", "domain": [0.01, {"expr": f"max(1000, 1.5 * {longest})"}], "nice": False}}
+    return {**axis, "scale": {"type": "log", "domain": [0.01, {"expr": CEILING}], "nice": False}}
 
 
 _CONTROLS = "controls for system, model, precision, context and sparsity"
@@ -127,7 +129,7 @@ def latency_chart() -> InteractiveChart:
     compute_at = f"({near} ? {computes.vega(batch='4 * kink')} : {compute_at})"
     layers = [
         *_board(encoding, "step", "ms"),
-        *_kink(encoding, "600"),
+        *_kink(encoding, f"0.6 * {CEILING}"),
         marks.text(
             encoding,
             "'step'",
