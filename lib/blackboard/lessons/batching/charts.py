@@ -30,7 +30,7 @@ def _given() -> list[dict]:
     """The catalogue's menus, a slider for sparsity, and the balanced context that follows from them; infinite where
     attention takes as long to compare with a cached token as to load it.
     """
-    sparsity = slider("stored", -4, 2, 0.25, 0, "parameters ×", base=2)
+    sparsity = slider("stored", -4, 2, 0.25, 0, "stored parameters ×", base=2)
     longer = "attention_flop / attention_flops < 0.999 * kv_bytes_per_token / bandwidth"  # to load a cached token
     follows = {
         "n_total": "max(n_active, models[model].n_total * stored)",
