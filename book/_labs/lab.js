@@ -57,7 +57,7 @@
       this.checkButton = addButton(row, "Check", () => this.check(), true);
       this.runButton = addButton(row, "Run", () => this.run());
       this.hintButton = addButton(row, "Hint", () => this.hint());
-      this.solutionButton = addButton(row, "Show solution", () => this.showSolution());
+      this.solutionButton = addButton(row, "Solution", () => this.showSolution());
       addButton(row, "Reset", () => this.replace(this.starter)).classList.add("quiet-button");
       this.undoButton = addButton(row, "Undo reset", () => this.replace(this.kept.before));
       this.when = make("span", "lab-when");

@@ -9,7 +9,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, NullLocator
@@ -128,13 +128,25 @@ def note(at: Any, x: float, y: float, text: str, colour: str = "", **more: Any) 
     at.text(x, y, text, transform=at.transAxes, **looks)
 
 
-def key(at: Any, x: float, y: float, text: str, colour: str, up: float = 0.0, within: Any = None, **more: Any) -> Text:
+def key(
+    at: Any,
+    x: float,
+    y: float,
+    text: str,
+    colour: str,
+    up: float = 0.0,
+    within: Any = None,
+    box: float | None = None,
+    **more: Any,
+) -> Text:
     """A word of a key beside a square in the very color of what is drawn: words themselves are written in a darker one.
-    The place is in shares of the axes `at`, or in another transform, and so many points up.
+    The place is in shares of the axes `at`, or in another transform, and so many points up. What is drawn as boxes with
+    an edge, filled so opaque (`box`), has such a box here.
     """
     where = within or at.transAxes
     higher = where + ScaledTranslation(0, up / 72, at.figure.dpi_scale_trans)
-    (square,) = at.plot(x, y, "s", color=COLOURS[colour], ms=7, mew=0, transform=higher, clip_on=False)
+    looks = {"ms": 7, "mew": 0} if box is None else {"ms": 10, "mew": 1.2, "mfc": to_rgba(COLOURS[colour], box)}
+    (square,) = at.plot(x, y, "s", color=COLOURS[colour], transform=higher, clip_on=False, **looks)
     square.set_in_layout(False)
     return at.annotate(text, (x, y), (8, up), xycoords=where, textcoords="offset points", va="center", **more)
 

@@ -135,7 +135,7 @@ const option = (value, text) => Object.assign(document.createElement("option"), 
 const fill = (name, rows) => field(name).replaceChildren(...rows.map(([value, text]) => option(value, text)));
 
 function fillMenus() {
-  fill("model", [[PASTED, "Your own: paste a config.json…"], ...data.models.map((model) => [model.id, model.name])]);
+  fill("model", [[PASTED, "Your own config.json"], ...data.models.map((model) => [model.id, model.name])]);
   field("chip").replaceChildren(...groupedChips());
   fill("engine", Object.entries(data.engines));
 }
@@ -530,7 +530,7 @@ function showPoints() {
     return useButton(named, () => use(named, pointState(point)));
   };
   const rows = points.map((point) => [cutting(point.tensor, point.expert), written(point.users), speedWritten(point.user), duration(point.first), written(point.chip), button(point)]);
-  showTable(part("points").querySelector(".planner-table"), ["Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "Load it"], rows, "No batch fits.");
+  showTable(part("points").querySelector(".planner-table"), ["Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "Load"], rows, "No batch fits.");
 }
 
 const COUNTS = [1, 2, 4, 8, 16, 32];
@@ -600,7 +600,7 @@ function showCompared(box, asked, promise, found) {
   root.dataset.best = rows.length;
 }
 
-const [FIRST, LAST] = [["Chips", "Sharding"], ["$\u00a0per million in, out", "Load\u00a0it"]], REACHED = ["Tokens/s per\u00a0user", "First token"];
+const [FIRST, LAST] = [["Chips", "Sharding"], ["$\u00a0per million in, out", "Load"]], REACHED = ["Tokens/s per\u00a0user", "First token"];
 const HEADS = {
   users: [...FIRST, ...REACHED, "$ per chip-hour", "$ per hour in all", ...LAST],
   full: [...FIRST, "Users", ...REACHED, "$ per chip-hour", ...LAST],
@@ -636,7 +636,7 @@ function bestRow({ device, chips, tensor, expert, users, user, first, chip, rent
 function rentCell(rent) {
   if (!rent?.said) return "";
   const cell = document.createElement("span"), kind = Object.assign(document.createElement("span"), { className: "planner-kind", textContent: rent.said });
-  cell.append(`${rent.usd.toFixed(2)} `, kind);
+  cell.append(`$${rent.usd.toFixed(2)} `, kind);
   return cell;
 }
 
@@ -686,8 +686,10 @@ async function copy(what) {
   try {
     await navigator.clipboard.writeText(text);
     part("copied").textContent = "Copied.";
+    part("copied").classList.remove("planner-copied-code");
   } catch {
     part("copied").textContent = text; // where the clipboard is not allowed it can be selected
+    part("copied").classList.toggle("planner-copied-code", what === "python");
   }
 }
 

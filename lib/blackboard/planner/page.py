@@ -48,7 +48,7 @@ FITTED_ON = {"chip": "this chip", "generation": "a chip of this generation", "en
 
 def compared() -> Page:
     """The chips of the first question, the cheapest first."""
-    heads = ("Chips", "Tensor parallel", "Users", "Tokens/s per chip", "$ per million tokens", "Constants from runs on")
+    heads = ("Chips", "Sharding", "Users", "Tokens/s per chip", "$ per million tokens", "Constants from runs on")
     caption = "The best of each chip for Llama 70B at the promised speed, at the rents of three-year contracts"
     return table(caption, heads, map(_compared_row, best_of_each()))
 
@@ -56,7 +56,7 @@ def compared() -> Page:
 def _compared_row(found: ServingPrediction) -> tuple[str, ...]:
     layout, users = found.server.layout, f"{found.server.users:,.0f}"
     name = escape(layout.chip.name).replace(" W)", "&nbsp;W)")  # as in (HGX, 1000 W)
-    sharding = f"{layout.chips} {name}", str(layout.tensor)
+    sharding = f"{layout.chips} × {name}", f"TP {layout.tensor}"
     return (
         *sharding,
         users,

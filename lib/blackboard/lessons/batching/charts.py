@@ -30,7 +30,7 @@ def _given() -> list[dict]:
     """The catalogue's menus, a slider for sparsity, and the balanced context that follows from them; infinite where
     attention takes as long to compare with a cached token as to load it.
     """
-    sparsity = slider("stored", -4, 2, 0.25, 0, "parameters ×", base=2)
+    sparsity = slider("stored", -4, 2, 0.25, 0, "stored parameters ×", base=2)
     longer = "attention_flop / attention_flops < 0.999 * kv_bytes_per_token / bandwidth"  # to load a cached token
     follows = {
         "n_total": "max(n_active, models[model].n_total * stored)",
@@ -103,11 +103,13 @@ def _fields(bold: Any, terms: dict[str, Any], name: str, unit: str) -> dict:
     return base
 
 
+CEILING = f"max(100, 1.5 * {inside(eq.step_with_attention, 'ms', batch='1e5')})"
+
+
 def _board_axis() -> dict:
     """Milliseconds of a step, up to the longest of the batches shown."""
     axis = marks.log_axis("step", "ms per step", 0.01, 1e7)
-    longest = inside(eq.step_with_attention, "ms", batch="1e5")
-    return {**axis, "scale": {"type": "log", "domain": [0.01, {"expr": f"max(1000, 1.5 * {longest})"}], "nice": False}}
+    return {**axis, "scale": {"type": "log", "domain": [0.01, {"expr": CEILING}], "nice": False}}
 
 
 _CONTROLS = "controls for system, model, precision, context and sparsity"
@@ -127,7 +129,7 @@ def latency_chart() -> InteractiveChart:
     compute_at = f"({near} ? {computes.vega(batch='4 * kink')} : {compute_at})"
     layers = [
         *_board(encoding, "step", "ms"),
-        *_kink(encoding, "600"),
+        *_kink(encoding, f"0.6 * {CEILING}"),
         marks.text(
             encoding,
             "'step'",

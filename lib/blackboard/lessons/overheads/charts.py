@@ -35,6 +35,7 @@ def _silent(layer: dict) -> dict:
 
 SERVERS = ("a100-80gb-8", "h100-8", "h200-8", "b200-8", "gb200-nvl72", "mi355x-8")
 NETS = ("llama-2-7b", "llama-3.1-8b", "qwen3-32b", "llama-3.1-70b", "llama-3.1-405b", "qwen3-30b-a3b", "deepseek-v3")
+LEAST_MS = 0.1  # where the axis of a step starts
 NODE = Case("llama-2-7b", "a100-80gb-8", "bf16", 1_000)
 
 
@@ -76,6 +77,7 @@ def _host() -> list[dict]:
             f" ({inside(step.compute_time, 's', batch=1)}))"
         ),
         "fits": FITS,
+        "ceiling": f"max(100, 1.5 * {inside(eq.eager_time, 'ms', batch='max(1, min(fits, 1e4))')})",  # of the axis
     }
     return [
         {"name": "depths", "value": {id: model(id).layers for id in NETS}},
@@ -102,22 +104,29 @@ HIDDEN = "hides > 1 && hides < min(fits, 10000)"  # launches hide at a batch tha
 
 def _launch_names(encoding: dict) -> list[dict]:
     """The names of the curves at the left: two above where their rising curves are at the name's end, one below. The
-    graph's has room of its own only where its curve is far enough below the other.
+    graph's has room of its own only where its curve is far enough below the other. The roofline's stands behind the
+    dashed line where that would touch it.
     """
 
-    def named(words: str, pixels: int, formula: Formula, color: str, shown: str = "true", dy: int = -12) -> dict:
-        end = f"min(fits, pow(10, 4 * {pixels} / width))" if pixels else "1"
+    def named(
+        words: str, pixels: int, formula: Formula, color: str, shown: str = "true", dy: int = -12, start: str = "1"
+    ) -> dict:
+        end = f"min(fits, pow(10, 4 * {pixels} / width))" if pixels else start
         words = f"fits > 3 && {shown} ? {words} : ''"  # else nothing is drawn that could bear a name
         height = inside(formula, "ms", batch=end)
-        return marks.text(encoding, words, "1", height, align="left", dx=6, dy=dy, color=marks.PAINTS[color])
+        return marks.text(encoding, words, start, height, align="left", dx=6, dy=dy, color=marks.PAINTS[color])
 
-    end = "min(fits, pow(10, 4 * 45 / width))"
-    apart = f"{inside(eq.eager_time, 'ms', batch=end)} > 1.7 * {inside(eq.graph_time, 'ms', batch=end)}"
+    def ratio(batch: str) -> str:
+        return f"({inside(eq.eager_time, 'ms', batch=batch)}) / ({inside(eq.graph_time, 'ms', batch=batch)})"
+
+    apart = f"log({ratio('min(fits, pow(10, 4 * 45 / width))')}) * height > 18 * log(ceiling / {LEAST_MS!r})"
+    both = f"{ratio('1')} > 1.1 ? 'one by one; graph below it' : 'one by one, and graph'"
+    behind = f"({HIDDEN} && hides < min(fits, pow(10, 4 * 105 / width)) ? hides : 1)"
     return [
         named("'one by one'", 75, eq.eager_time, "total", apart),
-        named("'one by one, and graph'", 140, eq.eager_time, "total", f"!({apart})"),
+        named(f"({both})", 150, eq.eager_time, "total", f"!({apart})"),
         named("'graph'", 45, eq.graph_time, "first", apart, -10),
-        named("'roofline alone'", 0, step.step_time, "predicted", dy=14),
+        named("'roofline alone'", 0, step.step_time, "predicted", dy=14, start=behind),
     ]
 
 
@@ -164,13 +173,19 @@ def _launch_layers(encoding: dict, inside_it: list[dict]) -> list[dict]:
     ]
 
 
+def _step_axis() -> dict:
+    """Milliseconds of a step, up to the longest that is drawn."""
+    axis = marks.log_axis("eager", "step (ms)", LEAST_MS, 1e7)
+    return {**axis, "scale": {"type": "log", "domain": [LEAST_MS, {"expr": "ceiling"}], "nice": False}}
+
+
 def launch_chart() -> InteractiveChart:
     """Step time against batch, launched one by one and from a graph, with machine, model, kernels and times to
     choose.
     """
     encoding = {
         "x": marks.log_axis("batch", "batch (sequences)", 1, 1e4),
-        "y": marks.log_axis("eager", "step (ms)", 0.1, 1e3),
+        "y": _step_axis(),
     }
     base = sweep("batch", 0, 4, points=81)
     inside_it = [{"filter": "datum.batch <= fits"}]

@@ -16,6 +16,7 @@ from blackboard.lessons.overheads import implied, numbers, simulation
 from blackboard.lessons.overheads.simulation import Timeline
 
 MS = units.factor("ms")
+FILLED = 0.55  # how opaque the boxes of a timeline are
 SMALL = 10  # points: the least that a phone shows well
 
 
@@ -66,7 +67,7 @@ def _bars(
     for line, (row, (_, colour)) in enumerate(rows.items()):
         for box in run.of(row):
             face = COLOURS[(colours or {}).get(box.name[-1], colour)]
-            axes.add_patch(Rectangle((box.start, line - 0.4), box.time, 0.8, color=face, alpha=0.55, lw=0))
+            axes.add_patch(Rectangle((box.start, line - 0.4), box.time, 0.8, color=face, alpha=FILLED, lw=0))
             axes.add_patch(Rectangle((box.start, line - 0.4), box.time, 0.8, fill=False, ec=face, lw=1.2))
             if names:
                 axes.text(box.start + box.time / 2, line, box.name, ha="center", va="center", fontsize=SMALL)
@@ -178,7 +179,7 @@ def gap() -> Drawing:
     boxes += [(start, unit, 1.5, "second") for unit in range(UNITS) for start in (FED, FED + 1.5)]
     for start, unit, time, name in boxes:
         face = COLOURS[name]
-        axes.add_patch(Rectangle((start, unit - 0.38), time, 0.76, color=face, alpha=0.55, lw=0))
+        axes.add_patch(Rectangle((start, unit - 0.38), time, 0.76, color=face, alpha=FILLED, lw=0))
         axes.add_patch(Rectangle((start, unit - 0.38), time, 0.76, fill=False, ec=face, lw=1.2))
     for end in (DONE, ENDED, STARTED, FED):
         axes.plot((end, end), (-0.85, UNITS - 0.5), color=COLOURS["total"], lw=1.2, ls=":")
@@ -231,7 +232,7 @@ def overlap_timeline() -> Drawing:
         at.axvline(run.time, color=COLOURS["total"], lw=1.2, ls=":")
         at.set_title(f"{name}: {run.time:.1f}", loc="left")
     for height, half, colour in ((0.58, "half a", "first"), (0.34, "half b", "second")):
-        drawing.key(axes[1], 0.88, height, half, colour)
+        drawing.key(axes[1], 0.88, height, half, colour, box=FILLED)
     axes[-1].set(xlabel="time (a block of the whole batch takes 1)", xlim=(0, last + 0.15))
     said = [f"{name} {run.time:.1f}, chip busy {run.busy('device'):.0%}" for name, run in runs.items()]
     return done(
