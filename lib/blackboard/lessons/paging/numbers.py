@@ -16,6 +16,9 @@ from blackboard.units import pretty, significant
 BLOCK = 16  # tokens: vLLM's default
 GEMMA, LONG = "gemma-3-27b", 131_072
 AGENTS = 75  # of the simulation: conversations that go on at once
+KIMI_FREE = 4 * 186e9 - 1.04e12 * 4.5 / 8  # bytes that NVFP4 weights leave on four GB200s (186 GB each)
+KIMI_TOKEN = 3.8e9 / 100_000  # bytes of Kimi K2.5's FP8 cache per token, as vLLM's authors print it
+KIMI_SESSIONS = 610  # recorded sessions of the Codex test
 SPARE = {"none": 0, "some": 50, "many": 200}  # blocks that a server keeps free for growth, of 981
 PIECE = 600  # tokens of a conversation that gets a power of two
 PREFILL = ("llama-3.1-70b", "h100-8", "bf16")  # the interactive chart's case
@@ -343,6 +346,9 @@ def caches() -> dict[str, str]:
         "agents": f"{AGENTS}",
         "set_tokens": f"{significant(whole / 1e6, 3)} million",
         "codex_room": f"{room_for(local_rate()):.0%}",
+        "kimi_free": f"{significant(KIMI_FREE / 1e9, 2)} GB",
+        "kimi_tokens": f"{significant(KIMI_FREE / KIMI_TOKEN / 1e6, 2)} million",
+        "kimi_share": f"{KIMI_FREE / KIMI_TOKEN / (KIMI_SESSIONS * whole / AGENTS):.0%}",
     }
 
 
