@@ -360,13 +360,20 @@ def test_agents_with_pauses_as_codexs_do_better_than_at_random_where_room_is_sho
         assert simulation.agents(share * whole, "long-tailed") > simulation.agents(share * whole, "random") + 0.05
 
 
-def test_codexs_pauses_tell_how_small_the_room_was():
-    """By simulation beside the approximation that the number is from: 1.7% is found with 3 to 5% of the working set."""
+def test_half_the_room_finds_two_thirds_with_codexs_pauses():
     whole = simulation.working_set(75, *simulation.agent())
-    less, more = (simulation.agents(share * whole, "long-tailed") for share in (0.03, 0.045))
-    assert less < 0.017 < more and numbers.all()["codex_room"] == "4%"
     assert simulation.agents(0.5 * whole, "long-tailed") / 0.947 == pytest.approx(2 / 3, abs=0.04)
-    assert more < simulation.agents(0.045 * whole, "random") - 0.01, "with very little room they find less"
+    least = [simulation.agents(0.045 * whole, kind) for kind in ("long-tailed", "random")]
+    assert least[0] < least[1] - 0.01, "with very little room they find less"
+
+
+def test_kimis_cache_holds_a_part_of_the_agents_and_finds_nothing_of_them_in_turn():
+    """By hand from the test's own facts; and by simulation, with all the room that there can have been."""
+    told, free = numbers.all(), 186e9 - 1.026e12 * 4.5 / 8 / 4
+    assert told["kimi_free"] == f"{free / 1e9:.0f} GB" and told["kimi_tokens"] == f"{free / 3.8e9 * 0.1:.1f} million"
+    whole, held = simulation.working_set(75, *simulation.agent()), free / 3.8e9 * 1e5
+    assert told["kimi_share"] == f"{held / whole:.0%}" and told["kimi_all"] == f"{held / whole * 75 / 610:.0%}"
+    assert simulation.agents(held, "regular") < 0.01 < 0.3 < simulation.agents(held, "long-tailed")
 
 
 def test_the_pages_machines_find_what_its_text_says():

@@ -11,14 +11,12 @@ from blackboard.lessons.paging.allocator import Contiguous
 from blackboard.lessons.paging.simulation import LONGEST, batches, lengths
 from blackboard.lessons.pricing.equations import pass_compute
 from blackboard.text import merge
-from blackboard.units import pretty, significant
+from blackboard.units import factor, pretty, significant
 
 BLOCK = 16  # tokens: vLLM's default
 GEMMA, LONG = "gemma-3-27b", 131_072
 AGENTS = 75  # of the simulation: conversations that go on at once
-KIMI_FREE = 4 * 186e9 - 1.04e12 * 4.5 / 8  # bytes that NVFP4 weights leave on four GB200s (186 GB each)
-KIMI_TOKEN = 3.8e9 / 100_000  # bytes of Kimi K2.5's FP8 cache per token, as vLLM's authors print it
-KIMI_SESSIONS = 610  # recorded sessions of the Codex test
+KIMI_GPUS, KIMI_BITS = 4, 4.5  # of the test's prefill: tensor parallelism; NVFP4, with a scale for each 16 values
 SPARE = {"none": 0, "some": 50, "many": 200}  # blocks that a server keeps free for growth, of 981
 PIECE = 600  # tokens of a conversation that gets a power of two
 PREFILL = ("llama-3.1-70b", "h100-8", "bf16")  # the interactive chart's case
@@ -345,10 +343,29 @@ def caches() -> dict[str, str]:
         "pause_long": f"{simulation.AGENT_LONG:g} s",
         "agents": f"{AGENTS}",
         "set_tokens": f"{significant(whole / 1e6, 3)} million",
-        "codex_room": f"{room_for(local_rate()):.0%}",
-        "kimi_free": f"{significant(KIMI_FREE / 1e9, 2)} GB",
-        "kimi_tokens": f"{significant(KIMI_FREE / KIMI_TOKEN / 1e6, 2)} million",
-        "kimi_share": f"{KIMI_FREE / KIMI_TOKEN / (KIMI_SESSIONS * whole / AGENTS):.0%}",
+        **_kimi(whole / AGENTS),
+    }
+
+
+def kimi_room() -> tuple[float, float]:
+    """Bytes at most, and tokens, of the cache on each of the test's GPUs that computed prompts: each has its part of
+    the weights, and the cache of every token.
+    """
+    [size] = measurement("kimi_cache_size").records()
+    weights = model("kimi-k2").n_total * KIMI_BITS / 8 / KIMI_GPUS
+    free = chip("gb200-nvl72").hbm_bytes - weights
+    return free, free * size["context_tokens"] / (size["kv_GB"] * factor("GB"))
+
+
+def _kimi(session: float) -> dict[str, str]:
+    """That room, and its share of the tokens of all conversations in progress, of so many tokens each."""
+    (free, tokens), [traces] = kimi_room(), measurement("agent_traces").records()
+    return {
+        "kimi_free": pretty(free, "byte", 2),
+        "kimi_tokens": f"{significant(tokens / 1e6, 2)} million",
+        "kimi_share": f"{tokens / (AGENTS * session):.0%}",
+        "kimi_sessions": f"{traces['traces']:g}",
+        "kimi_all": f"{tokens / (traces['traces'] * session):.0%}",
     }
 
 
@@ -356,18 +373,6 @@ def local_rate() -> float:
     """Share of the input that the recorded sessions found in the GPUs' own memory."""
     [row] = measurement("prefix_cache_hit_rates").records(workload="the same, Kimi K2.5, local caches")
     return row["hit_rate"]
-
-
-def room_for(rate: float) -> float:
-    """The share of the agents' working set from which a cache finds this share of their input, with pauses as
-    Codex's.
-    """
-    whole, low, high = simulation.working_set(AGENTS, *simulation.agent()), 0.0, 1.5
-    for _ in range(12):
-        middle = (low + high) / 2
-        found = simulation.che(middle * whole, AGENTS, *simulation.agent(), simulation.AGENT_PAUSE, "long-tailed")
-        low, high = (middle, high) if found < rate else (low, middle)
-    return high
 
 
 def layers() -> dict[str, str]:
