@@ -69,7 +69,7 @@ expert_bytes = declare("expert_bytes", r"V_\mathrm{exp}", "byte", "bytes of one 
 experts_saved = declare(
     "experts_saved", r"e_\mathrm{saved}", "1/chip", "experts of a layer that a chip no longer loads if they are spread"
 )
-copies_out = declare("copies_out", r"n_\mathrm{out}", "1", "copies of a token that leave the scale-up domain")
+copies_out = declare("copies_out", r"n_\mathrm{out}", "1", "copies of a token that newly leave the scale-up domain")
 visited_domains = declare(
     "visited_domains",
     r"n_\mathrm{far}",
