@@ -24,6 +24,7 @@ FORMULA, SINGLE = re.compile(r"<math\b.*?</math>", re.S), re.compile(r"<mi\b[^>]
 LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
 FITS = 4  # columns of numbers that a phone is wide enough for, or of short texts:
 SHORT, LEAST, WIDE = 80, 12, 40  # letters of the longest of each, least of the first, and those that cannot be broken
+NUMBERS = 48  # letters of four columns that cannot be broken, with which a phone cuts the last of the numbers
 NAME = 24  # letters of the longest name in a first column that is not broken beside numbers
 WORDS = 140  # letters of the longest of three columns, with which a phone's rows would have ten lines
 SHAPED = ("data-head", "claim-parts")  # of tables that know themselves how a phone shows them
@@ -61,14 +62,15 @@ def align_table(table):
     marked = ROW.sub(lambda row: mark_cells(row[0], names | kinds), table) if names or kinds else table
     words = len(columns) - 1 - list(kinds.values()).count("number")
     wordy = len(columns) == FITS - 1 and count_longest(columns) > WORDS
+    heads = [cell[2] for cell in CELL.findall(table[: table.find("<tbody")])]
+    wide = len(columns) == FITS and count_unbroken(heads, columns, kinds) > NUMBERS
     if (
         len(columns) + bool(words) <= FITS
-        and not wordy
+        and not (wordy or wide)
         or "<thead" not in table
         or any(mark in table for mark in SHAPED)
     ):
         return marked
-    heads = [cell[2] for cell in CELL.findall(table[: table.find("<tbody")])]
     short = len(columns) == FITS and 0 not in kinds and are_short(heads, columns, kinds)  # of letters, all are cards
     return marked if short else make_cards(marked)
 
@@ -80,12 +82,17 @@ def count_longest(columns):
 
 def are_short(heads, columns, kinds):
     """Whether columns with their heads stand side by side on a phone, with a few lines in a cell at most."""
+    return count_longest(columns) <= SHORT and count_unbroken(heads, columns, kinds) <= WIDE
+
+
+def count_unbroken(heads, columns, kinds):
+    """Letters that cannot be broken, of the longest word or number of each column with its head, together."""
     unbroken = []
     for n, (head, column) in enumerate(zip(heads, columns)):
         texts = list(map(text_of, column))
         parts = [*text_of(head).split(), *(texts if kinds.get(n) == "number" else " ".join(texts).split())]
         unbroken.append(max(map(len, parts), default=0))
-    return count_longest(columns) <= SHORT and max(LEAST, unbroken[0]) + sum(unbroken[1:]) <= WIDE
+    return max(LEAST, unbroken[0]) + sum(unbroken[1:])
 
 
 def make_cards(table):

@@ -33,9 +33,9 @@ def counted(value: str) -> str:
     return f"({value} < 9.995e14 ? {words} : {trillions})"
 
 
-def prefixed(value: str, unit: str) -> str:
-    """Browser expression of a value with its unit: 671 GB, 70.3 kB, 512 B."""
-    words = said(value, ".3s")
+def prefixed(value: str, unit: str, digits: int = 3) -> str:
+    """Browser expression of a value with its unit, to two digits or three: 671 GB, 70.3 kB, 512 B."""
+    words = said(value, f".{digits}s")
     for letter in "kMGTP":
         words = f"replace({words}, '{letter}', ' {letter}')"
     return f"({value} < 999.5 ? {said(value, '.3~r')} + ' ' : {words}) + '{unit}'"

@@ -202,7 +202,7 @@ def _hover(encoding: dict) -> dict:
 
 def _layers() -> list[dict]:
     x = {
-        **marks.log_axis("slow", "measured over predicted", LOW, HIGH),
+        **marks.log_axis("slow", "measured ÷ predicted (log scale)", LOW, HIGH),
         "axis": {"values": [0.25, 0.5, 1, 2, 4, 8], "format": "~r"},
     }
     order = list(dict.fromkeys(each["slice"] for each in rows()))

@@ -101,7 +101,7 @@ def called(row: Row) -> str:
 def consistency() -> Drawing:
     """How many consistency checks are exact or close to so many percent; below, those beyond the limit, one by one."""
     report = whole()
-    rows, wide = report.of(CONSISTENCY).rows, sorted(report.wide, key=lambda row: row.error)
+    rows, wide = report.of(CONSISTENCY).rows, report.wide
     fig, (top, low) = drawing.axes(WIDTH, 2.4 + 0.23 * len(wide), 2, 1, height_ratios=(len(STEPS), len(wide)))
     counts = count_rows(rows)
     top.barh(
@@ -289,8 +289,8 @@ def bounds() -> Drawing:
         _right(at, place, f"{line.median:.3g}" if line.median >= 10 else f"{line.median:.1f}")
     _right(at, -1, "median")
     at.text(1, -1, "the bound", ha="center", va="center", fontsize=SMALL)
-    ticks = {0.25: "÷4", 0.5: "÷2", 1: "1", 2: "2", 4: "4", 10: "10", 50: "50"}
-    _log(at, 0.2, MOST, ticks, "measured, ideal = 1 (log scale)")
+    ticks = {0.25: "0.25", 0.5: "0.5", 1: "1", 2: "2", 4: "4", 10: "10", 50: "50"}
+    _log(at, 0.2, MOST, ticks, "measured ÷ ideal (log scale)")
     return done(
         fig,
         "fig-reality-bounds",
@@ -415,7 +415,7 @@ def sliced(picture: str) -> dict[str, list[Line]]:
 
 
 NEAR, LOW, HIGH = 0.15, 0.4, 2.5
-TICKS = {0.5: "÷2", 0.7: "0.7", 1: "1", 1.4: "1.4", 2: "×2"}
+TICKS = {0.5: "0.5", 0.7: "0.7", 1: "1", 1.4: "1.4", 2: "2"}
 
 
 def _error(rows: Sequence[Row]) -> str:
@@ -451,7 +451,7 @@ def _calibrated(picture: str, caption: str) -> Drawing:
                 at.plot(edge, place, arrow, **POINTER)
         _right(at, place, _error(line.rows), _ideal(line.rows))
     _right(at, -1, "off, %", "ideal")
-    _log(at, LOW, HIGH, TICKS, "measured, predicted = 1 (log scale)")
+    _log(at, LOW, HIGH, TICKS, "measured ÷ predicted (log scale)")
     return done(fig, f"fig-reality-{picture}", caption, _calibrated_says(groups))
 
 
@@ -537,8 +537,9 @@ def where() -> Drawing:
     return done(
         fig,
         "fig-reality-where",
-        "The two largest losses are the same everywhere: nothing overlaps, and compute stays below its peak. Time of a"
-        " token in multiples of the ideal one; medians over the lengths of requests.",
+        "Dense models lose most because nothing overlaps and because compute stays below its peak. With experts, the"
+        " second loss is by far the largest. Time of a token in multiples of the ideal one; medians over the lengths of"
+        " requests. The line from a bar to its diamond is not explained.",
         _where_says(found),
     )
 

@@ -20,6 +20,7 @@ from blackboard.prediction.serving_constants import STEP_ERRORS
 from blackboard.units import percent, pretty, significant
 from blackboard.validation import serving as runs
 from blackboard.validation import training_runs as train
+from blackboard.validation.figures import WIDE
 from blackboard.validation.mutations import RECIPE, mutations, shares
 from blackboard.validation.report import code, whole
 
@@ -360,23 +361,21 @@ def constants() -> Page:
     rows = []
     for id, (description, free, chips, what) in told.items():
         errors = ([row.error for row in _held_by(id, fitted)] for fitted in (True, False))
-        values = "; ".join(
+        values = "<br>".join(
             f"{_unbroken(f'{LETTERS[name]} {value}')}{bound}"
             for name in free
             for value, bound in [_constant(name, calibration_by_id(id).values[name])]
         )
         rows.append(
             [
-                _unbroken(f"<code>{id}</code>"),
-                escape(description),
+                f"{_unbroken(f'<code>{id}</code>')}<br>{escape(description)}",
                 values,
                 *map(_over, errors),
                 f"{', '.join(map(_unbroken, chips))}: {what}" if chips else BY_ID,
             ]
         )
-    return table(
-        "Calibrations", ("Id", "Fitted on", "Constants", "Error there", "Error elsewhere", "Taken by auto for"), rows
-    )
+    heads = ("Id, fitted on", "Constants", "Error there", "Error elsewhere", "Taken by auto for")
+    return table("Calibrations", heads, rows)
 
 
 def _over(errors: list[float]) -> str:
@@ -403,7 +402,9 @@ def listed(rows: list[Row]) -> Page:
     )
     uncounted = lambda said: re.sub(" (parameters|tokens)$", "", said)  # its row tells what is counted
     short = lambda value, row: uncounted(re.sub(",000 EFLOP$", " ZFLOP", number(value, row)))
-    said = lambda row: row.what if row.part in row.what else f"{row.part}, {row.what}"
+    said = lambda row: WIDE.get((row.data, row.what)) or (
+        row.what if row.part in row.what else f"{row.part}, {row.what}"
+    )
     off = lambda row: f"{100 * (row.published / row.computed - 1):+.1f}%".replace("-", "−")
     cells = [
         [

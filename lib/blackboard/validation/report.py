@@ -44,8 +44,9 @@ class Report(NamedTuple):
 
     @property
     def wide(self) -> list[Row]:
-        """Consistency checks that close only within a limit of their own, for a reason, one by one."""
-        return [row for row in self.rows if row.kind == CONSISTENCY and abs(row.error) > LIMIT]
+        """Consistency checks that close only within a limit of their own, for a reason, one by one by their error."""
+        wide = (row for row in self.rows if row.kind == CONSISTENCY and abs(row.error) > LIMIT)
+        return sorted(wide, key=lambda row: row.error)
 
     @property
     def exceptions(self) -> list[Row]:

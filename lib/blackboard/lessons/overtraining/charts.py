@@ -227,9 +227,9 @@ def _size_lines() -> tuple[str, ...]:
 def _size_layers(encoding: dict) -> list[dict]:
     """Both costs and their sum, with the sizes that stand out."""
     return [
+        marks.line("sum", "total", encoding, strokeWidth=7, opacity=0.35),  # behind its parts, which it follows for long
         marks.line("serving", "second", encoding),
         marks.line("training", "first", encoding),
-        marks.line("sum", "total", encoding, strokeWidth=4, strokeDash=[10, 6]),  # which covers one of them for long
         *_best_trained(encoding),
         *_ended(encoding),
         marks.at(encoding, {**marks.DOT, "size": 150, "color": marks.PAINTS["chosen"]}, x="best", y="best_sum"),
@@ -266,7 +266,7 @@ def size_chart() -> InteractiveChart:
         f" least is at {best.n_active / BILLION:.0f} billion parameters on {best.tokens / TRILLION:.0f} trillion"
         f" tokens, {significant(best.tokens_per_param, 2)} for each parameter, and saves {100 * saved:.0f}%.",
         "The more tokens you write, the further left the cheapest size (dot) is, towards the wall. Diamonds: the"
-        " twin. Ring: training and serving cost the same.",
+        " twin. Ring, if the lines of training and serving cross: both cost the same.",
         primary=("inference_tokens", "optimal", "law"),
         result=(0,),
     )

@@ -364,10 +364,12 @@ law_loss = Formula(
 
 
 def law_text(known: Mapping[str, float]) -> str:
-    """The law with a fit's constants, given by notation name, as statements print it."""
+    """The law with a fit's constants, given by notation name, as statements print it: a phone breaks it before its
+    last part.
+    """
     at = {name: f"{known[name]:g}" for name in ("loss_floor", "loss_size", "loss_data", "size_power", "data_power")}
     return (
-        rf"$\mathcal{{L}} = {at['loss_floor']} + {at['loss_size']} / N^{{{at['size_power']}}} + {at['loss_data']} /"
+        rf"$\mathcal{{L}} = {at['loss_floor']} + {at['loss_size']} / N^{{{at['size_power']}}}$ ${{}} + {at['loss_data']} /"
         rf" D^{{{at['data_power']}}}$ "
         "for $N$ parameters and $D$ tokens"
     )

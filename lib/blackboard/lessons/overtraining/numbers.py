@@ -39,13 +39,13 @@ MATX = {"context": 8_192}  # of MatX's example
 
 
 def law_words(name: str) -> Page:
-    """The loss by a published fit, with its constants, as mathematics."""
+    """The loss by a published fit, with its constants, as mathematics that may be broken before its last part."""
     of = results.law(name)
     size, data = (
         rf"{of[f'loss_{part}']:.6g} / {letter}^{{{of[f'{part}_power']:g}}}"
         for part, letter in (("size", "N"), ("data", "D"))
     )
-    return Page(rf"\({of['loss_floor']:g} + {size} + {data}\)")
+    return Page(rf"\({of['loss_floor']:g} + {size}\) \({{}} + {data}\)")
 
 
 def costs() -> dict[str, str]:

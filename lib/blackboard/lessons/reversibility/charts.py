@@ -65,7 +65,7 @@ def _lines() -> tuple[str, ...]:
     layers = "segment + (segment == 1 ? ' layer' : ' layers')"
     return (
         f"'segments of ' + {layers} + ' hold ' + {marks.prefixed('here', 'B')}",
-        f"'instead of ' + {marks.prefixed('all', 'B')} + ', for ' + {marks.said('100 * (work - 1)', '.2~r')} + '%"
+        f"'instead of ' + {marks.prefixed('all', 'B', 2)} + ', for ' + {marks.said('100 * (work - 1)', '.2~r')} + '%"
         " more compute'",
         f"'least with ' + {marks.said('best', '.2~r')} + ' layers: ' + {marks.prefixed('least', 'B')}"
         f" + '; reversible: ' + {marks.prefixed('undone', 'B')}",
