@@ -402,8 +402,8 @@ def listed(rows: list[Row]) -> Page:
     )
     uncounted = lambda said: re.sub(" (parameters|tokens)$", "", said)  # its row tells what is counted
     short = lambda value, row: uncounted(re.sub(",000 EFLOP$", " ZFLOP", number(value, row)))
-    said = lambda row: WIDE.get((row.data, row.what)) or (
-        row.what if row.part in row.what else f"{row.part}, {row.what}"
+    said = lambda row: (
+        WIDE.get((row.data, row.what)) or (row.what if row.part in row.what else f"{row.part}, {row.what}")
     )
     off = lambda row: f"{100 * (row.published / row.computed - 1):+.1f}%".replace("-", "−")
     cells = [

@@ -227,7 +227,7 @@ def _size_lines() -> tuple[str, ...]:
 def _size_layers(encoding: dict) -> list[dict]:
     """Both costs and their sum, with the sizes that stand out."""
     return [
-        marks.line("sum", "total", encoding, strokeWidth=7, opacity=0.35),  # behind its parts, which it follows for long
+        marks.line("sum", "total", encoding, strokeWidth=7, opacity=0.35),  # behind its parts
         marks.line("serving", "second", encoding),
         marks.line("training", "first", encoding),
         *_best_trained(encoding),

@@ -369,8 +369,8 @@ def law_text(known: Mapping[str, float]) -> str:
     """
     at = {name: f"{known[name]:g}" for name in ("loss_floor", "loss_size", "loss_data", "size_power", "data_power")}
     return (
-        rf"$\mathcal{{L}} = {at['loss_floor']} + {at['loss_size']} / N^{{{at['size_power']}}}$ ${{}} + {at['loss_data']} /"
-        rf" D^{{{at['data_power']}}}$ "
+        rf"$\mathcal{{L}} = {at['loss_floor']} + {at['loss_size']} / N^{{{at['size_power']}}}$ "
+        rf"${{}} + {at['loss_data']} / D^{{{at['data_power']}}}$ "
         "for $N$ parameters and $D$ tokens"
     )
 
