@@ -5,6 +5,7 @@ curves, not in legends.
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -126,6 +127,14 @@ def note(at: Any, x: float, y: float, text: str, colour: str = "", **more: Any) 
     """A text at a place in shares of the axes `at`, in a colour of the palette where one is named."""
     looks = {"va": "center"} | ({"color": COLOURS[colour]} if colour else {}) | more
     at.text(x, y, text, transform=at.transAxes, **looks)
+
+
+def name_rows(at: Any, places: Sequence[float], names: Sequence[str]) -> None:
+    """Name rows of bars at the left of the axes `at`, which need no line, ticks or grid there."""
+    at.set_yticks(places, names)
+    at.tick_params(axis="y", length=0)
+    at.spines["left"].set_visible(False)
+    at.grid(axis="y", visible=False)
 
 
 def key(

@@ -38,10 +38,7 @@ def opening() -> Drawing:
         axes.text(0, line - 0.36, words, va="bottom", color=COLOURS["weights"])
         said.append(f"{name.replace(chr(10), ' ')}: {least:.1f} of {whole:.1f} ms")
     axes.set(xlim=(0, max(whole for _, whole, _ in rows) / MS + 0.3), ylim=(1.45, -0.85), xlabel="ms of a token")
-    axes.set_yticks(range(2), [name for name, *_ in rows])
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="y", visible=False)
+    drawing.name_rows(axes, range(2), [name for name, *_ in rows])
     return done(
         fig,
         "fig-missing",
@@ -72,9 +69,7 @@ def _bars(
             if names:
                 axes.text(box.start + box.time / 2, line, box.name, ha="center", va="center", fontsize=SMALL)
     axes.set(ylim=(len(rows) - 0.5, -0.5))
-    axes.set_yticks(range(len(rows)), [name for name, _ in rows.values()])
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    drawing.name_rows(axes, range(len(rows)), [name for name, _ in rows.values()])
     axes.grid(visible=False)
 
 

@@ -257,10 +257,7 @@ def opening() -> Drawing:
             f" have room for {users} caches of {each:.2f} GB"
         )
     axes.set(xlim=(0, memory / 1e9), ylim=(1.4, -0.8), xlabel="memory of a box (GB)")
-    axes.set_yticks(range(2), ["all layers", "half of\nthe layers"])
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="y", visible=False)
+    drawing.name_rows(axes, range(2), ["all layers", "half of\nthe layers"])
     thousands(axes, "x")
     return done(
         fig,

@@ -305,10 +305,7 @@ def suspects() -> Drawing:
     axes.set(xscale="log", xlim=(0.3, 20_000), ylim=(-len(names) + 0.4, 1.15))
     axes.set_xlabel("answer ÷ hit (log scale)")
     axes.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
-    axes.set_yticks([-row for row in range(len(names))], list(names.values()))
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(visible=False, axis="y")
+    drawing.name_rows(axes, [-row for row in range(len(names))], list(names.values()))
     axes.minorticks_off()
     parts = [f"{name.replace(chr(10), ' ')} {said[key]}" for key, name in names.items()]
     return done(

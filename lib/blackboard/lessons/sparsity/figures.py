@@ -47,10 +47,7 @@ def opening() -> Drawing:
     beside(axes, f"a token uses {rows[0][2]:.1f}", (rows[0][2], 0), (6, 0), va="center")
     beside(axes, f"a token uses all {dense:.0f}", (dense, 1), (6, 0), va="center")
     axes.set(xlim=(0, 700), ylim=(1.5, -0.5), xlabel="parameters (billions)")
-    axes.set_yticks(range(2), [name for name, *_ in rows])
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="y", visible=False)
+    drawing.name_rows(axes, range(2), [name for name, *_ in rows])
     return done(
         fig,
         "fig-stored-used",
