@@ -53,7 +53,7 @@ function lightStill(figure) {
 // --- Controls ---
 
 const LOOKS = {
-  number: { maximumSignificantDigits: 5 },
+  number: { maximumSignificantDigits: 4 },
   count: { maximumFractionDigits: 0 },
   compact: { maximumSignificantDigits: 3, notation: "compact", useGrouping: true },
 };

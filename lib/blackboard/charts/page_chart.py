@@ -169,7 +169,7 @@ def pretty(value: float) -> str:
     if 100 <= abs(value) < 1e6:
         return f"{value:,.0f}"
     if abs(value) < 1e4:
-        return f"{float(f'{value:.5g}'):.9f}".rstrip("0").rstrip(".")
+        return f"{float(f'{value * (1 + 1e-12):.4g}'):.9f}".rstrip("0").rstrip(".")
     rounded = float(f"{value:.3g}")
     power = min(int(math.log10(abs(rounded))) // 3, 4)
     return f"{rounded / 1000**power:,.6g}{' kMBT'[power]}"

@@ -20,9 +20,8 @@ from blackboard.prediction.serving_constants import STEP_ERRORS
 from blackboard.units import percent, pretty, significant
 from blackboard.validation import serving as runs
 from blackboard.validation import training_runs as train
-from blackboard.validation.figures import WIDE
 from blackboard.validation.mutations import RECIPE, mutations, shares
-from blackboard.validation.report import code, whole
+from blackboard.validation.report import WIDE, code, whole
 
 LETTERS = {
     "compute_efficiency": r"\(\eta_c\)",

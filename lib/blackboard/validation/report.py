@@ -26,6 +26,24 @@ SETS = {  # module -> what it holds against published numbers
     "validation.memory_and_speculation": "memory, speculation, prefix caching",
 }
 
+WIDE = {  # consistency checks that close only within a wider limit, in words; others are told by data set and slice
+    ("deepseek_isca25_training_compute", "Qwen2.5-72B"): "Qwen2.5 72B, training FLOP",
+    ("deepseek_v3_mtp", "gain of a second token"): "DeepSeek-V3, gain of MTP",
+    ("training_gpu_hours", "Llama 2 7B"): "Llama 2 7B, parameters",
+    ("training_tokens", "Kimi K2"): "Kimi K2, parameters",
+    ("megatron_2021_table1", "n total 1,700,000,000"): "Megatron 1.7B, parameters",
+    ("chinchilla_table3", "n total 67,000,000,000"): "Chinchilla, compute of 67B",
+    ("routed_scaling_law", "RL-R"): "routed law, c of RL-R",
+    ("routed_scaling_law", "HASH"): "routed law, c of HASH",
+    ("llammlein_training", "LLäMmlein 120M"): "LLäMmlein, tokens",
+    ("moderngbert_plateaus", "ModernGBERT 134M"): "ModernGBERT, share read",
+    ("vllm_kv_use", "vLLM, tokens"): "vLLM, cache in use",
+    ("kimi_cache_size", "cache"): "Kimi, cache of a prompt",
+    ("gb200_rack", "cables"): "GB200 rack, cables",
+    ("cuda_graph_gains", "Mask R-CNN, the part in the graph"): "CUDA graph, Mask R-CNN",
+    ("chen2023", "XSum, nucleus"): "Chen 2023, gain on XSum",
+}
+
 
 class Report(NamedTuple):
     """Rows of all kinds; `str` is the table as text."""
