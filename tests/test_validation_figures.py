@@ -273,7 +273,7 @@ def test_the_browsers_expression_is_the_prediction(family):
     data = [row for row in charts.rows() if row["family"] == family]
     for (signals_, calibration), (case, row) in itertools.product(settings, zip(cases, data, strict=True)):
         found = evaluate(charts.predicted(), datum=SimpleNamespace(**row), **signals_)
-        assert row["what"] == case.what and found == pytest.approx(runs.seconds(case, calibration), rel=1e-12)
+        assert row["what"] == case.what and found == pytest.approx(runs.seconds(case, calibration), rel=1e-5)
 
 
 @pytest.mark.parametrize("family", charts.FAMILIES)
@@ -290,7 +290,7 @@ def test_vega_itself_computes_the_same():
     params = [{"name": name, "value": value} for name, value in charts.constants("Hopper").items()]
     found = vega_says(data, [charts.predicted(), "datum.measured"], params)[:, 0]
     assert list(found) == pytest.approx(
-        [runs.seconds(case, calibration_by_id("trtllm-h200")) for case in charts.cases("Hopper")], rel=1e-12
+        [runs.seconds(case, calibration_by_id("trtllm-h200")) for case in charts.cases("Hopper")], rel=1e-5
     )
 
 

@@ -56,16 +56,17 @@ def row(family: str, case: Case) -> dict[str, Any]:
     """What the browser knows of a run: ideal seconds by resource, latencies to wait for, and the measured time."""
     ideal, late = busy(case, IDEAL), busy(case, Calibration("one second a message", "", {"link_latency": 1.0}))
     fitted = recipe(family).slice(case)
+    digits = lambda value: float(f"{value:.6g}")  # a thousandth of a pixel; all of them weigh 2 kB on the page
     return {
         "family": family,
         "slice": short(case.part) + " *" * fitted,
         "what": case.what,
         "fitted": fitted,
-        "compute": ideal["compute"],
-        "memory": ideal["memory"],
-        "links": ideal["links"],
-        "starts": late["links"] - ideal["links"],
-        "measured": case.measured,
+        "compute": digits(ideal["compute"]),
+        "memory": digits(ideal["memory"]),
+        "links": digits(ideal["links"]),
+        "starts": digits(late["links"] - ideal["links"]),
+        "measured": digits(case.measured),
     }
 
 
