@@ -73,6 +73,31 @@ def _pages() -> Allocator:
     return memory
 
 
+def opening() -> Drawing:
+    """The same room twice: conversations as long as the mean, and the pieces that were set aside."""
+    mean = sum(simulation.lengths("ShareGPT"))
+    fig, axes = drawing.axes(5.0, 1.75)
+    rows = [("as long as\nthe mean", mean), ("as long as\nthe longest", LONGEST)]
+    for line, (_, each) in enumerate(rows):
+        for n in range(int(SLOTS / each)):
+            axes.barh(line, each - 60, 0.5, n * each + 30, color=COLOURS["kv"], alpha=0.4, lw=0)
+    fits = [int(SLOTS / each) for _, each in rows]
+    told = f"{fits[0]} conversations of {mean:.0f} tokens", f"Orca ran {fits[1]}, with {LONGEST:,} set aside for each"
+    for line, words in enumerate(told):
+        axes.text(0, line - 0.3, words, va="bottom")
+    axes.set(xlim=(0, SLOTS), ylim=(1.4, -0.7), xlabel="slots of the cache, one for each token")
+    axes.set_xticks(range(0, SLOTS, 4_000))
+    axes.grid(visible=False)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    drawing.name_rows(axes, range(2), [name for name, _ in rows])
+    return done(
+        fig,
+        "fig-expected",
+        "The cache has room for more than four times as many conversations as the server ran.",
+        f"Two rows of pieces that fill a cache of {SLOTS:,} slots: {told[0]}, and {told[1]}.",
+    )
+
+
 def reservation() -> Drawing:
     """Memory maps: the same slots with room set aside for the longest sequence, and in blocks."""
     pieces, pages = _pieces(), _pages()

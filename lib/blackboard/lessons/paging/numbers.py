@@ -57,6 +57,7 @@ def room() -> dict[str, str]:
         "sg_in": significant(sg_in, 3),
         "sg_out": significant(sg_out, 3),
         "sg_all": significant(sg_in + sg_out, 3),
+        "sg_expected": f"{int(opt['kv_tokens'] / (sg_in + sg_out))}",
         "sg_ahead": f"{mean - sg_in:.0f}",
         "orca_ahead": f"{ahead:.1%}",
         "orca_each": f"{ahead * opt['kv_tokens'] / batches()['Orca (Max)']:.0f}",
