@@ -52,7 +52,7 @@ def rounds() -> Drawing:
         fig,
         "fig-rounds",
         "The same guesses speed up a small batch and slow down a large one, where a check takes five times as long as"
-        " a plain step. (Computed, not vLLM's measurement: four guesses a round, each accepted four times in five.)",
+        " a plain step. (Computed for four guesses a round, each accepted four times in five.)",
         f"Two timelines, each with {SPAN} plain steps above rounds of {EXAMPLE['drafted']} guesses: {phrases[0]},"
         f" and {phrases[1]}.",
     )
