@@ -139,6 +139,14 @@ def test_prose_is_written_in_one_way(lesson):
 
 
 @every
+def test_heads_of_tables_begin_with_a_capital(lesson):
+    """As in the tables that Python makes; a name keeps its letters."""
+    heads = re.findall(r"^\|(.+)\|\n\|[-: |]+\|$", (ROOT / "book" / f"{lesson}.md").read_text("utf8"), re.M)
+    told = [cell.strip() for head in heads for cell in head.split("|")]
+    assert [each for each in told if re.match(r"[a-z](?!LLM)", each)] == []
+
+
+@every
 def test_problems_are_written_in_one_way(lesson):
     """Statements and solutions; and names that are to be typed, such as N_act, are in the font of code."""
     found = []

@@ -176,10 +176,10 @@ def corrections() -> Page:
     ]
     heads = (
         "Counted",
-        "latency floor",
-        f"cost floor at {RUNNING.context:,} tokens, $ per million",
-        f"standard batch at {LONG:,} tokens",
-        f"patience saves at most, at {LONG:,} tokens",
+        "Latency floor",
+        f"Cost floor at {RUNNING.context:,} tokens, $ per million",
+        f"Standard batch at {LONG:,} tokens",
+        f"Patience saves at most, at {LONG:,} tokens",
     )
     return table("Results on our rack, with one correction at a time, and with all", heads, rows)
 
